@@ -1,0 +1,138 @@
+"""The whole error tree.
+
+    RowlakeError
+    ├── InvalidStatementError     fix the statement or the call (position where known)
+    │   └── SchemaMismatchError   fix the data or the schema
+    ├── TableNotFoundError        fix the name
+    ├── UnsupportedFeatureError   the table or the statement needs what rowlake does not do
+    ├── CardinalityError          make the source's keys unique
+    ├── CommitConflictError       run the operation again
+    ├── CommitStateUnknownError   look first; nothing was cleaned up
+    ├── CorruptTableError         a file of the table is missing, damaged or unreadable
+    ├── StorageError              storage or catalog could not be reached, or refused
+    └── InternalError             our bug
+
+Each carries its facts as fields and renders its text from them: what could not be done, to
+which table; the cause with values; the state of the table; the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+SHOWN = 3
+
+
+def shown(items: Iterable[object]) -> str:
+    """Return the first few items as text, with the count of the rest."""
+    all_items = [str(item) for item in items]
+    rest = len(all_items) - SHOWN
+    head = ", ".join(all_items[:SHOWN])
+    return f"{head} and {rest} more" if rest > 0 else head
+
+
+class RowlakeError(Exception):
+    """The root of all errors that rowlake raises on purpose."""
+
+
+class InvalidStatementError(RowlakeError):
+    """A statement or an argument is wrong; `position` is the offset in the statement."""
+
+    def __init__(
+        self, message: str, *, statement: str | None = None, position: int | None = None
+    ) -> None:
+        self.statement, self.position = statement, position
+        super().__init__(_with_position(message, statement, position))
+
+
+def _with_position(message: str, statement: str | None, position: int | None) -> str:
+    if statement is None or position is None:
+        return message
+    before = statement[:position]
+    line = before.count("\n") + 1
+    column = position - (before.rfind("\n") + 1)
+    text = statement.splitlines()[line - 1] if statement else ""
+    return f"{message} (line {line}, column {column + 1})\n  {text}\n  {' ' * column}^"
+
+
+class SchemaMismatchError(InvalidStatementError):
+    """Data and schema do not fit; `column` names the place."""
+
+    def __init__(self, message: str, *, column: str | None = None) -> None:
+        self.column = column
+        super().__init__(message)
+
+
+class TableNotFoundError(RowlakeError):
+    """No such table (or namespace); `similar` has near names."""
+
+    def __init__(self, name: str, *, kind: str = "table", similar: Sequence[str] = ()) -> None:
+        self.name, self.similar = name, tuple(similar)
+        hint = f" Did you mean {shown(similar)}?" if similar else ""
+        super().__init__(f"There is no {kind} {name}.{hint}")
+
+
+class UnsupportedFeatureError(RowlakeError):
+    """The table or the statement needs something that rowlake does not do."""
+
+
+class CardinalityError(RowlakeError):
+    """Several source rows change one target row; `keys` are samples."""
+
+    def __init__(self, message: str, *, keys: Sequence[object] = ()) -> None:
+        self.keys = tuple(keys)
+        super().__init__(message)
+
+
+class CommitConflictError(RowlakeError):
+    """A concurrent commit makes this one invalid; the table is as the other left it."""
+
+    def __init__(
+        self,
+        operation: str,
+        table: str,
+        cause: str,
+        *,
+        snapshot_id: int | None = None,
+        files: Sequence[str] = (),
+    ) -> None:
+        self.operation, self.table, self.cause = operation, table, cause
+        self.snapshot_id, self.files = snapshot_id, tuple(files)
+        named = f": {shown(files)}" if files else ""
+        super().__init__(
+            f"Cannot commit {operation} to {table}: {cause}{named}. "
+            f"Table unchanged by this operation; run it again."
+        )
+
+
+class CommitStateUnknownError(RowlakeError):
+    """The catalog did not say whether the commit landed; nothing was cleaned up."""
+
+    def __init__(self, table: str, snapshot_id: int | None, cause: str) -> None:
+        self.table, self.snapshot_id, self.cause = table, snapshot_id, cause
+        super().__init__(
+            f"Commit to {table} has an unknown outcome: {cause} for snapshot {snapshot_id}. "
+            f"No file was removed. Check with: rowlake snapshots {table}."
+        )
+
+
+class CorruptTableError(RowlakeError):
+    """A file of the table is missing, damaged or unreadable; `location` says which."""
+
+    def __init__(self, location: str, cause: str, *, advice: str | None = None) -> None:
+        self.location, self.cause = location, cause
+        step = advice or "Restore the file from a backup, or roll back to a snapshot without it."
+        super().__init__(f"Cannot read {location}: {cause}. {step}")
+
+
+class StorageError(RowlakeError):
+    """Storage or catalog could not be reached or refused; `location` says where."""
+
+    def __init__(self, location: str, cause: str, *, advice: str | None = None) -> None:
+        self.location, self.cause = location, cause
+        step = advice or "Check the path, the permissions and the connection."
+        super().__init__(f"Cannot reach {location}: {cause}. {step}")
+
+
+class InternalError(RowlakeError):
+    """A promise inside rowlake did not hold: please report it with this text."""

@@ -1,0 +1,1 @@
+"""The nouns that every room shares; imports nothing else of rowlake."""

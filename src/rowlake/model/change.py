@@ -1,0 +1,90 @@
+"""A change to a table: actions on files, and the requirements under which they may land.
+
+Operations build a `Change` once, after their files are written; committing it may take several
+tries, each of which applies the same actions to the newest head after checking the requirements
+against the snapshots that landed in between.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rowlake.model.files import WRITTEN_FILES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from rowlake.model.predicate import Predicate
+
+
+class Operation(str, enum.Enum):
+    """The spec's snapshot operations."""
+
+    APPEND = "append"
+    REPLACE = "replace"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+
+
+class Isolation(str, enum.Enum):
+    """How much an operation may overlook what landed while it ran."""
+
+    SERIALIZABLE = "serializable"
+    SNAPSHOT = "snapshot"
+
+
+def no_files() -> pa.Table:
+    """Return an empty set of written files."""
+    return WRITTEN_FILES.empty_table()
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What must still hold at the head for a change to land (paper §3.1.4, §3.2.8).
+
+    Nothing is checked against snapshots up to `starting_snapshot_id` (None: from the first).
+
+    - `no_new_data`: no data file added since that may hold a row of `conflict_detection_filter`;
+    - `no_new_deletes`: no delete file added since, and no data file removed, that may touch a row
+      of the filter (serializable overwrites and deletes by filter);
+    - `no_new_deletes_for`: no delete added since that applies to these data files;
+    - `files_exist`: these data files are still in the table.
+    """
+
+    starting_snapshot_id: int | None = None
+    conflict_detection_filter: Predicate | None = None
+    no_new_data: bool = False
+    no_new_deletes: bool = False
+    no_new_deletes_for: frozenset[str] = frozenset()
+    files_exist: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Change:
+    """Actions + requirements.
+
+    - `added_data`, `added_deletes`: tables of `WRITTEN_FILES`. `data_sequence_number` is what
+      rewritten data keeps instead of taking the new snapshot's (compaction).
+    - `removed_data`: locations; `removed_deletes`: keys of delete files (`DeleteFile.key`).
+    - `remove_where`: remove every data file all of whose rows match; a file of which only some
+      rows may match makes the change fail, since that needs a rewrite.
+    - `replaced_partitions`: remove every data file of these (spec id, encoded partition) keys
+      (dynamic overwrite).
+    """
+
+    operation: Operation
+    added_data: pa.Table = field(default_factory=no_files)
+    added_deletes: pa.Table = field(default_factory=no_files)
+    removed_data: frozenset[str] = frozenset()
+    removed_deletes: frozenset[tuple[str, int | None]] = frozenset()
+    remove_where: Predicate | None = None
+    replaced_partitions: frozenset[tuple[int, tuple[bytes | None, ...]]] = frozenset()
+    data_sequence_number: int | None = None
+    requirements: Requirements = field(default_factory=Requirements)
+    branch: str = "main"
+    stage_only: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)

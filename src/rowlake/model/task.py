@@ -1,0 +1,83 @@
+"""What a Spark task or a driver thread is told to do: small, picklable, self-contained.
+
+A kernel is a module-level function that takes one task (or one stream of Arrow batches) and
+yields Arrow batches; it may run in a Python worker that has pyarrow and rowlake but neither
+pyspark's driver nor a catalog.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from rowlake.model.files import DeleteFile
+    from rowlake.model.partition import PartitionSpec
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.schema import Schema
+
+# Metadata columns, as a scan projects them; the spec's reserved field ids.
+FILE_COLUMN, FILE_COLUMN_ID = "_file", 2147483646
+POS_COLUMN, POS_COLUMN_ID = "_pos", 2147483645
+DELETED_COLUMN, DELETED_COLUMN_ID = "_deleted", 2147483644
+SPEC_ID_COLUMN, SPEC_ID_COLUMN_ID = "_spec_id", 2147483643
+PARTITION_COLUMN, PARTITION_COLUMN_ID = "_partition", 2147483642
+ROW_ID_COLUMN, ROW_ID_COLUMN_ID = "_row_id", 2147483540
+LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID = "_last_updated_sequence_number", 2147483539
+
+
+@dataclass(frozen=True)
+class FileTask:
+    """One data file, or a byte range of it, with the deletes that apply.
+
+    A split reads the row groups (stripes, blocks) that start in [start, start + length).
+    `partition` has the file's partition values by partition field id, as Python values.
+    """
+
+    location: str
+    file_format: str
+    file_size_in_bytes: int
+    record_count: int
+    start: int
+    length: int
+    spec_id: int
+    partition: Mapping[int, Any]
+    deletes: tuple[DeleteFile, ...] = ()
+    data_sequence_number: int | None = None
+    first_row_id: int | None = None
+
+
+@dataclass(frozen=True)
+class ScanContext:
+    """What all the tasks of one scan share.
+
+    - `table_schema`: all columns, to resolve names and defaults;
+    - `projection`: what comes out, in order: table columns and metadata columns (by their
+      reserved ids); nested fields may be pruned;
+    - `predicate`: bound; rows for which it is not TRUE may be dropped before they come out, and
+      must be where `exact` is set;
+    - `name_mapping`: the table's `schema.name-mapping.default` JSON, for files without ids;
+    - `case_sensitive` has done its work when a context is made: ids are bound.
+    """
+
+    table_schema: Schema
+    projection: Schema
+    specs: Mapping[int, PartitionSpec]
+    predicate: Predicate | None = None
+    exact: bool = False
+    name_mapping: str | None = None
+    partition_type: pa.DataType | None = None
+    io_properties: Mapping[str, str] = field(default_factory=dict)
+    batch_rows: int = 65_536
+
+
+@dataclass(frozen=True)
+class ScanTask:
+    """Some files to read in one task."""
+
+    context: ScanContext
+    files: tuple[FileTask, ...]

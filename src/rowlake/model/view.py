@@ -1,0 +1,72 @@
+"""What an operation sees of a table: its metadata at one snapshot.
+
+Comes in: table metadata (`rowlake.iceberg.metadata` builds views from it). Goes out: plain
+values that plan, scan, write and row-level code use. Invariant: a view never changes; the
+branch may have moved on since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowlake.model.partition import PartitionSpec, SortOrder
+    from rowlake.model.schema import Schema
+
+
+@dataclass(frozen=True)
+class SnapshotInfo:
+    """One snapshot of a table."""
+
+    snapshot_id: int
+    parent_id: int | None
+    sequence_number: int
+    timestamp_ms: int
+    manifest_list: str | None
+    operation: str
+    summary: Mapping[str, str]
+    schema_id: int | None = None
+    first_row_id: int | None = None
+    added_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table at one snapshot (None: a table without any).
+
+    `schema` is the one to read with: the current schema for the head of a branch, the
+    snapshot's own schema for time travel. `io_properties` are what opens its files
+    (`rowlake.storage`). `name` is for messages.
+    """
+
+    name: str
+    uuid: str
+    location: str
+    format_version: int
+    schema: Schema
+    schemas: Mapping[int, Schema]
+    specs: Mapping[int, PartitionSpec]
+    default_spec_id: int
+    sort_orders: Mapping[int, SortOrder]
+    default_sort_order_id: int
+    properties: Mapping[str, str]
+    snapshot: SnapshotInfo | None
+    io_properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The spec that new files are written with."""
+        return self.specs[self.default_spec_id]
+
+    @property
+    def sort_order(self) -> SortOrder:
+        """The order that new files are written in."""
+        return self.sort_orders[self.default_sort_order_id]
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The id of the snapshot seen."""
+        return self.snapshot.snapshot_id if self.snapshot else None
