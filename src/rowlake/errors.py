@@ -10,6 +10,7 @@
     ├── CommitStateUnknownError   look first; nothing was cleaned up
     ├── CorruptTableError         a file of the table is missing, damaged or unreadable
     ├── StorageError              storage or catalog could not be reached, or refused
+    │   └── MissingFileError      no file where one was asked for
     └── InternalError             our bug
 
 Each carries its facts as fields and renders its text from them: what could not be done, to
@@ -132,6 +133,10 @@ class StorageError(RowlakeError):
         self.location, self.cause = location, cause
         step = advice or "Check the path, the permissions and the connection."
         super().__init__(f"Cannot reach {location}: {cause}. {step}")
+
+
+class MissingFileError(StorageError):
+    """There is no file at `location`; whoever knows the table says what that means for it."""
 
 
 class InternalError(RowlakeError):

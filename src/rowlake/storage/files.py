@@ -1,0 +1,232 @@
+"""Files at locations of any scheme: read, write, put-if-absent, list, delete.
+
+Comes in: a location as a table's metadata spells it, and the properties that open it. Goes out:
+bytes and pyarrow streams. Invariant: what fails here fails as a `StorageError` with the
+location; a file of `write` or `create` is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from pyarrow import fs
+
+from rowlake.errors import RowlakeError, UnsupportedFeatureError
+from rowlake.storage import local, s3
+from rowlake.storage.failures import storage_failure
+from rowlake.storage.filesystems import filesystem_of, io_properties
+from rowlake.storage.locations import S3, Parts, split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pyarrow as pa
+
+_DELETING_THREADS = 16
+_DELETED_PER_REQUEST = 1000
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """One file of a listing; `modified_ms` counts from the epoch."""
+
+    location: str
+    size_in_bytes: int
+    modified_ms: int
+
+
+class Storage:
+    """The files that a set of io properties (PyIceberg's names) opens.
+
+    Small and picklable: file systems are opened at the first need and kept per process.
+    """
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        self.properties: dict[str, str] = io_properties(properties or {})
+
+    def __repr__(self) -> str:
+        return f"Storage({', '.join(sorted(self.properties))})"
+
+    def resolve(self, location: str) -> tuple[fs.FileSystem, str]:
+        """Return the file system of a location and the path in it."""
+        with _failing(location):
+            parts = split(location)
+            return filesystem_of(parts, self.properties), parts.path
+
+    def open_input(self, location: str) -> pa.NativeFile:
+        """Open a file for random access."""
+        filesystem, path = self.resolve(location)
+        with _failing(location):
+            return filesystem.open_input_file(path)
+
+    def open_output(self, location: str) -> pa.NativeFile:
+        """Open a new file for writing; folders above it are made where there are folders."""
+        parts = split(location)
+        with _failing(location):
+            if parts.is_local:
+                local.with_parent(parts.path)
+            # Without compression="…": pyarrow must not guess one from the name.
+            return filesystem_of(parts, self.properties).open_output_stream(
+                parts.path, compression=None
+            )
+
+    def read(self, location: str) -> bytes:
+        """Return all bytes of a file."""
+        with self.open_input(location) as stream, _failing(location):
+            data: bytes = stream.read()
+        return data
+
+    def write(self, location: str, data: bytes) -> None:
+        """Write a file, in place of one that may be there."""
+        parts = split(location)
+        if parts.is_local:
+            with _failing(location):
+                return local.write(parts.path, data)
+        with _failing(location), self.open_output(location) as stream:
+            stream.write(data)
+        return None
+
+    def create(self, location: str, data: bytes) -> bool:
+        """Write a file unless there is one, atomically among all writers; False where it exists.
+
+        Raises UnsupportedFeatureError where the storage cannot promise that.
+        """
+        parts = split(location)
+        with _failing(location):
+            if parts.is_local:
+                return local.create(parts.path, data)
+            if parts.scheme in S3:
+                return s3.create(parts.authority, _key(parts), data, self.properties)
+        raise UnsupportedFeatureError(
+            f"Cannot commit to {location}: {parts.scheme}:// has no atomic put-if-absent here, "
+            f"so concurrent commits could overwrite each other. Use a catalog (SQL, REST, …)."
+        )
+
+    def exists(self, location: str) -> bool:
+        """Return whether there is a file or a folder."""
+        filesystem, path = self.resolve(location)
+        with _failing(location):
+            return bool(filesystem.get_file_info(path).type != fs.FileType.NotFound)
+
+    def delete(self, locations: Iterable[str]) -> list[str]:
+        """Delete files, best effort; return those that could not be deleted.
+
+        A file that is not there counts as deleted.
+        """
+        by_store = sorted(locations, key=_store_of)
+        left: list[str] = []
+        for (scheme, authority), some in groupby(by_store, key=_store_of):
+            if scheme in S3:
+                left.extend(self._delete_objects(authority, list(some)))
+            else:
+                left.extend(self._delete_files(list(some)))
+        return left
+
+    def _delete_objects(self, bucket: str, locations: list[str]) -> list[str]:
+        left: list[str] = []
+        by_key = {_key(split(location)): location for location in locations}
+        keys = list(by_key)
+        for start in range(0, len(keys), _DELETED_PER_REQUEST):
+            some = keys[start : start + _DELETED_PER_REQUEST]
+            left.extend(by_key[key] for key in s3.delete(bucket, some, self.properties))
+        return left
+
+    def _delete_files(self, locations: list[str]) -> list[str]:
+        if len(locations) == 1:
+            return [location for location in locations if not self._delete_one(location)]
+        with ThreadPoolExecutor(_DELETING_THREADS) as pool:
+            deleted = list(pool.map(self._delete_one, locations))
+        return [location for location, done in zip(locations, deleted, strict=True) if not done]
+
+    def _delete_one(self, location: str) -> bool:
+        parts = split(location)
+        try:
+            if parts.is_local:
+                local.delete(parts.path)
+            else:
+                filesystem_of(parts, self.properties).delete_file(parts.path)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    def folders(self, prefix: str) -> list[str]:
+        """Return the names of the folders right below a folder, sorted."""
+        return sorted(
+            found.base_name
+            for found in self._find(prefix, recursive=False)
+            if found.type == fs.FileType.Directory
+        )
+
+    def children(self, prefix: str) -> list[FileInfo]:
+        """Return the files right below a folder."""
+        return [
+            _file_info(split(prefix), found)
+            for found in self._find(prefix, recursive=False)
+            if found.type == fs.FileType.File
+        ]
+
+    def _find(self, prefix: str, *, recursive: bool) -> list[fs.FileInfo]:
+        filesystem, path = self.resolve(prefix)
+        selector = fs.FileSelector(path, allow_not_found=True, recursive=recursive)
+        with _failing(prefix):
+            found: list[fs.FileInfo] = filesystem.get_file_info(selector)
+        return found
+
+    def make_folder(self, location: str) -> None:
+        """Make a folder and those above it; one there is fine."""
+        filesystem, path = self.resolve(location)
+        with _failing(location):
+            filesystem.create_dir(path, recursive=True)
+
+    def delete_folder(self, location: str) -> None:
+        """Delete a folder with all in it; none there is fine."""
+        parts = split(location)
+        with _failing(location):
+            if parts.is_local:
+                return local.delete_folder(parts.path)
+            filesystem = filesystem_of(parts, self.properties)
+            if filesystem.get_file_info(parts.path).type == fs.FileType.Directory:
+                filesystem.delete_dir(parts.path)
+        return None
+
+    def list(self, prefix: str) -> Iterator[FileInfo]:
+        """Yield every file below a folder; nothing where there is no such folder."""
+        for found in self._find(prefix, recursive=True):
+            if found.type == fs.FileType.File:
+                yield _file_info(split(prefix), found)
+
+
+@contextmanager
+def _failing(location: str) -> Iterator[None]:
+    try:
+        yield
+    except RowlakeError:
+        raise
+    except (OSError, ValueError) as error:
+        raise storage_failure(location, error) from error
+    except Exception as error:
+        if type(error).__module__.split(".")[0] != "obstore":
+            raise
+        raise storage_failure(location, error) from error
+
+
+def _store_of(location: str) -> tuple[str, str]:
+    parts = split(location)
+    return parts.scheme, parts.authority
+
+
+def _key(parts: Parts) -> str:
+    return parts.path.removeprefix(parts.authority).removeprefix("/")
+
+
+def _file_info(parts: Parts, found: fs.FileInfo) -> FileInfo:
+    modified = found.mtime_ns
+    return FileInfo(
+        parts.location_of(found.path), found.size or 0, 0 if modified is None else modified // 10**6
+    )

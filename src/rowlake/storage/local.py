@@ -1,0 +1,114 @@
+"""Files of this machine: written whole or not at all.
+
+Invariant: under its final name a file of `write` or `create` is complete, whatever happens
+while it is written; what a crash leaves behind is a hidden file that nothing reads.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
+
+def write(path: str, data: bytes) -> None:
+    """Write a file, in place of one that may be there."""
+    with_parent(path)
+    temporary = _written_beside(path, data)
+    try:
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path)
+
+
+def create(path: str, data: bytes) -> bool:
+    """Write a file unless there is one; return whether this call made it."""
+    if os.path.lexists(path):
+        return False
+    with_parent(path)
+    temporary = _written_beside(path, data)
+    try:
+        made = _link(temporary, Path(path), data)
+    finally:
+        temporary.unlink(missing_ok=True)
+    if made:
+        _sync_folder(path)
+    return made
+
+
+def _link(temporary: Path, final: Path, data: bytes) -> bool:
+    try:
+        os.link(temporary, final)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return _create_in_place(final, data)
+    return True
+
+
+def _create_in_place(final: Path, data: bytes) -> bool:
+    # For file systems without hard links: still one winner, but readers may see it grow.
+    try:
+        descriptor = os.open(final, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    except FileExistsError:
+        return False
+    with os.fdopen(descriptor, "wb") as out:
+        _write_and_sync(out.fileno(), data)
+    return True
+
+
+def _written_beside(path: str, data: bytes) -> Path:
+    final = Path(path)
+    temporary = final.with_name(f".{uuid.uuid4().hex}.tmp")
+    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            _write_and_sync(out.fileno(), data)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _write_and_sync(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.fsync(descriptor)
+
+
+def _sync_folder(path: str) -> None:
+    try:
+        descriptor = os.open(Path(path).parent, os.O_RDONLY)
+    except OSError:
+        return  # not every file system opens folders; the file itself is safe
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def with_parent(path: str) -> None:
+    """Make the folders above a file."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+
+
+def delete(path: str) -> None:
+    """Delete a file; none there is fine."""
+    Path(path).unlink(missing_ok=True)
+
+
+def delete_folder(path: str) -> None:
+    """Delete a folder with all in it; none there is fine."""
+    if Path(path).exists():
+        shutil.rmtree(path)

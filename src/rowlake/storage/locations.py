@@ -1,0 +1,92 @@
+"""Locations taken apart.
+
+A location of Iceberg is a plain string, not a URL: nothing in it is percent-encoded, and `%`,
+`#`, `?`, spaces and `=` stand for themselves. Java writes `file:/a/b` as well as `file:///a/b`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from rowlake.errors import UnsupportedFeatureError
+
+LOCAL = "file"
+S3 = frozenset({"s3", "s3a", "s3n"})
+GCS = frozenset({"gs", "gcs"})
+AZURE = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+HADOOP = frozenset({"hdfs", "viewfs"})
+SCHEMES = frozenset({LOCAL}) | S3 | GCS | AZURE | HADOOP
+
+_WITH_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
+_FILE_WITHOUT_AUTHORITY = re.compile(r"[fF][iI][lL][eE]:(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """One location: `path` is what the file system is told, `prefix` what it leaves out."""
+
+    scheme: str
+    authority: str
+    path: str
+    prefix: str
+
+    @property
+    def is_local(self) -> bool:
+        """True for files of this machine."""
+        return self.scheme == LOCAL
+
+    def location_of(self, path: str) -> str:
+        """Return the location of another path of the same file system, in the same form."""
+        return self.prefix + path
+
+
+def split(location: str) -> Parts:
+    """Take a location apart.
+
+    Raises UnsupportedFeatureError for a scheme that has no file system here.
+    """
+    found = _WITH_AUTHORITY.fullmatch(location)
+    if found:
+        return _with_authority(location, found[1], found[2], found[3])
+    without = _FILE_WITHOUT_AUTHORITY.fullmatch(location)
+    if without and without[1].startswith("/"):
+        return Parts(LOCAL, "", without[1], location[: len("file:")])
+    return Parts(LOCAL, "", str(Path(location).absolute()), "")
+
+
+def _with_authority(location: str, scheme: str, authority: str, path: str) -> Parts:
+    scheme = scheme.lower()
+    if scheme not in SCHEMES:
+        known = ", ".join(sorted(SCHEMES))
+        raise UnsupportedFeatureError(
+            f"Cannot open {location}: there is no file system for {scheme}://. Known: {known}."
+        )
+    before = location[: len(location) - len(authority) - len(path)]
+    if scheme == LOCAL or scheme in HADOOP:
+        return Parts(scheme, authority, path or "/", before + authority)
+    if scheme in AZURE and "@" in authority:
+        container, _, host = authority.partition("@")
+        # pyarrow addresses container/path; the host goes into the file system.
+        return _AzureParts(scheme, host, f"{container}{path}", before, container)
+    return Parts(scheme, authority, f"{authority}{path}".rstrip("/"), before)
+
+
+@dataclass(frozen=True)
+class _AzureParts(Parts):
+    container: str
+
+    def location_of(self, path: str) -> str:
+        rest = path.removeprefix(self.container)
+        return f"{self.prefix}{self.container}@{self.authority}{rest}"
+
+
+def is_remote(location: str) -> bool:
+    """Return True where a location is not on this machine's own file system."""
+    return not split(location).is_local
+
+
+def join(location: str, *names: str) -> str:
+    """Return the location of something below a folder."""
+    return "/".join([location.rstrip("/"), *names])
