@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.model.human import human_text
 from rowlake.model.schema import FIELD_ID, TYPE_NAME, Schema, type_name
+from rowlake.model.values import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -115,8 +116,6 @@ def partition_path(spec: PartitionSpec, schema: Schema, encoded: tuple[bytes | N
 
     `encoded` has single-value encodings in spec order; an unpartitioned spec gives "".
     """
-    from rowlake.model.values import decode
-
     parts = []
     for field, arrow_field, value in zip(
         spec.fields, partition_type(spec, schema), encoded, strict=True
