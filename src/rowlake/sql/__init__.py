@@ -1,0 +1,1 @@
+"""Statements to operations: what `lake.sql` does with a text before and around Spark."""

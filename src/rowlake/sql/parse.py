@@ -1,0 +1,62 @@
+"""A statement's text to what it asks for.
+
+Comes in: one Spark SQL statement. Goes out: a dataclass of `rowlake.sql.statements`. Only the
+statements of tables and namespaces are understood; queries and whatever else stay text for
+Spark. Only as much of a statement is read as decides what it is: rows of VALUES are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rowlake.errors import InvalidStatementError
+from rowlake.sql.cursor import Cursor
+from rowlake.sql.lexer import Kind
+from rowlake.sql.parse_alter import parse_alter
+from rowlake.sql.parse_create import QUERY_WORDS, parse_create, parse_drop, parse_replace
+from rowlake.sql.parse_show import parse_describe, parse_show, parse_use
+from rowlake.sql.parse_write import (
+    parse_call,
+    parse_explain,
+    parse_insert,
+    parse_optimize,
+    parse_row_level,
+    parse_truncate,
+    parse_vacuum,
+    parse_with,
+)
+from rowlake.sql.statements import Passthrough, Query, Statement
+
+_PARSERS: dict[str, Callable[[Cursor], Statement]] = {
+    "CREATE": parse_create,
+    "REPLACE": parse_replace,
+    "DROP": parse_drop,
+    "ALTER": parse_alter,
+    "SHOW": parse_show,
+    "DESCRIBE": parse_describe,
+    "DESC": parse_describe,
+    "USE": parse_use,
+    "INSERT": parse_insert,
+    "TRUNCATE": parse_truncate,
+    "DELETE": parse_row_level,
+    "UPDATE": parse_row_level,
+    "MERGE": parse_row_level,
+    "EXPLAIN": parse_explain,
+    "OPTIMIZE": parse_optimize,
+    "VACUUM": parse_vacuum,
+    "CALL": parse_call,
+}
+
+
+def parse(text: str) -> Statement:
+    """Return what a statement asks for; InvalidStatementError names the place of a mistake."""
+    cursor = Cursor(text)
+    first = cursor.current
+    if first.kind is Kind.END:
+        raise InvalidStatementError("The statement is empty", statement=text, position=0)
+    if first.word == "WITH":
+        return parse_with(cursor) or Query(text)
+    if first.word in QUERY_WORDS or first.text == "(":
+        return Query(text)
+    parser = _PARSERS.get(first.word)
+    return parser(cursor) if parser else Passthrough(text)

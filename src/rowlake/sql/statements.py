@@ -1,0 +1,504 @@
+"""What a statement asks for: one frozen dataclass per kind of statement.
+
+Names are tuples of their parts, as written. Queries and expressions stay text, with their
+offset in the statement, since Spark is to read them. Transforms are in the spec's text form
+(`bucket[16]`, `day`, …).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowlake.sql.types import Field, Type
+
+Name = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query (SELECT, WITH, VALUES, FROM, TABLE): Spark's, over lake tables."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Passthrough:
+    """Anything else: Spark's; lake tables in its query part are visible."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class PartitionTerm:
+    """One partition field as written: a transform of a column, with a name where given."""
+
+    transform: str
+    column: Name
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class SortTerm:
+    """One key of a sort order."""
+
+    transform: str
+    column: Name
+    ascending: bool = True
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """CREATE [OR REPLACE] TABLE / REPLACE TABLE [AS SELECT]; `mode` is one of MODES.
+
+    `columns` is None where the query gives them; `query` is its text.
+    """
+
+    name: Name
+    columns: tuple[Field, ...] | None
+    partition_by: tuple[PartitionTerm, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+    comment: str | None = None
+    mode: str = "create"
+    if_not_exists: bool = False
+    query: str | None = None
+    position: int = 0
+
+    MODES = ("create", "replace", "create or replace")
+
+
+@dataclass(frozen=True)
+class CreateTableLike:
+    """CREATE TABLE t LIKE s."""
+
+    name: Name
+    source: Name
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateTempView:
+    """CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW v AS query."""
+
+    name: Name
+    query: str
+    columns: tuple[str, ...] = ()
+    replace: bool = False
+    is_global: bool = False
+
+
+@dataclass(frozen=True)
+class DropTable:
+    """DROP TABLE [IF EXISTS] t [PURGE]."""
+
+    name: Name
+    if_exists: bool = False
+    purge: bool = False
+
+
+@dataclass(frozen=True)
+class CreateNamespace:
+    """CREATE NAMESPACE | SCHEMA | DATABASE."""
+
+    name: Name
+    if_not_exists: bool = False
+    comment: str | None = None
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DropNamespace:
+    """DROP NAMESPACE | SCHEMA | DATABASE."""
+
+    name: Name
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True)
+class AlterNamespace:
+    """ALTER NAMESPACE … SET [DB]PROPERTIES."""
+
+    name: Name
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Use:
+    """USE [NAMESPACE | SCHEMA | DATABASE | CATALOG] name."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class ShowTables:
+    """SHOW TABLES [IN ns] [LIKE pattern]."""
+
+    namespace: Name | None = None
+    pattern: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowNamespaces:
+    """SHOW NAMESPACES [IN ns] [LIKE pattern]."""
+
+    namespace: Name | None = None
+    pattern: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowCreateTable:
+    """SHOW CREATE TABLE t."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class ShowProperties:
+    """SHOW TBLPROPERTIES t [(key)]."""
+
+    name: Name
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowColumns:
+    """SHOW COLUMNS IN t."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class ShowPartitions:
+    """SHOW PARTITIONS t."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class DescribeTable:
+    """DESCRIBE [EXTENDED | FORMATTED] t [column]."""
+
+    name: Name
+    extended: bool = False
+    column: Name | None = None
+
+
+@dataclass(frozen=True)
+class DescribeHistory:
+    """DESCRIBE HISTORY t."""
+
+    name: Name
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class DescribeNamespace:
+    """DESCRIBE NAMESPACE [EXTENDED] ns."""
+
+    name: Name
+    extended: bool = False
+
+
+# --- ALTER TABLE: one action each
+
+
+@dataclass(frozen=True)
+class RenameTable:
+    """RENAME TO."""
+
+    new_name: Name
+
+
+@dataclass(frozen=True)
+class NewColumn:
+    """A column to add: `parent` is the struct it goes into; `after` a sibling, '' for FIRST."""
+
+    field: Field
+    parent: Name = ()
+    after: str | None = None
+
+
+@dataclass(frozen=True)
+class AddColumns:
+    """ADD COLUMN[S]."""
+
+    columns: tuple[NewColumn, ...]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropColumns:
+    """DROP COLUMN[S]."""
+
+    columns: tuple[Name, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class RenameColumn:
+    """RENAME COLUMN a.b TO c."""
+
+    column: Name
+    new_name: str
+
+
+@dataclass(frozen=True)
+class AlterColumn:
+    """ALTER COLUMN: each part is None where it stays; `after` '' is FIRST.
+
+    `default` is the text of an SQL expression; '' drops the default.
+    """
+
+    column: Name
+    type: Type | None = None
+    required: bool | None = None
+    comment: str | None = None
+    after: str | None = None
+    default: str | None = None
+
+
+@dataclass(frozen=True)
+class ReplaceColumns:
+    """REPLACE COLUMNS (…)."""
+
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class SetProperties:
+    """SET TBLPROPERTIES."""
+
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class UnsetProperties:
+    """UNSET TBLPROPERTIES."""
+
+    keys: tuple[str, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class SetLocation:
+    """SET LOCATION."""
+
+    location: str
+
+
+@dataclass(frozen=True)
+class AddPartitionField:
+    """ADD PARTITION FIELD transform [AS name]."""
+
+    term: PartitionTerm
+
+
+@dataclass(frozen=True)
+class DropPartitionField:
+    """DROP PARTITION FIELD; a lone column is the identity of it, or the name of a field."""
+
+    term: PartitionTerm
+
+
+@dataclass(frozen=True)
+class ReplacePartitionField:
+    """REPLACE PARTITION FIELD a WITH b [AS name]."""
+
+    old: PartitionTerm
+    new: PartitionTerm
+
+
+@dataclass(frozen=True)
+class SetWriteOrder:
+    """WRITE …: the distribution mode and the sort order; None leaves as it is."""
+
+    distribution: str | None
+    order: tuple[SortTerm, ...] | None
+
+
+@dataclass(frozen=True)
+class SetIdentifierFields:
+    """SET IDENTIFIER FIELDS."""
+
+    columns: tuple[Name, ...]
+
+
+@dataclass(frozen=True)
+class DropIdentifierFields:
+    """DROP IDENTIFIER FIELDS."""
+
+    columns: tuple[Name, ...]
+
+
+@dataclass(frozen=True)
+class CreateRef:
+    """CREATE [OR REPLACE] / REPLACE BRANCH | TAG; `kind` is branch or tag, times are in ms."""
+
+    kind: str
+    ref: str
+    mode: str = "create"
+    if_not_exists: bool = False
+    snapshot_id: int | None = None
+    max_ref_age_ms: int | None = None
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class DropRef:
+    """DROP BRANCH | TAG."""
+
+    kind: str
+    ref: str
+    if_exists: bool = False
+
+
+AlterAction = Union[
+    RenameTable,
+    AddColumns,
+    DropColumns,
+    RenameColumn,
+    AlterColumn,
+    ReplaceColumns,
+    SetProperties,
+    UnsetProperties,
+    SetLocation,
+    AddPartitionField,
+    DropPartitionField,
+    ReplacePartitionField,
+    SetWriteOrder,
+    SetIdentifierFields,
+    DropIdentifierFields,
+    CreateRef,
+    DropRef,
+]
+
+
+@dataclass(frozen=True)
+class AlterTable:
+    """ALTER TABLE t action; ALTER COLUMN a …, b … gives several actions."""
+
+    name: Name
+    actions: tuple[AlterAction, ...]
+
+
+# --- writes
+
+
+@dataclass(frozen=True)
+class StaticPartition:
+    """One `column = value` of PARTITION (…); `value` is an SQL text, None where dynamic."""
+
+    column: str
+    value: str | None
+
+
+@dataclass(frozen=True)
+class Insert:
+    """INSERT INTO / OVERWRITE.
+
+    `overwrite`: None for INTO. `where` is the text of REPLACE WHERE. `query` starts at `position`.
+    """
+
+    name: Name
+    query: str
+    position: int = 0
+    columns: tuple[str, ...] | None = None
+    by_name: bool = False
+    overwrite: bool = False
+    partition: tuple[StaticPartition, ...] = ()
+    if_not_exists: bool = False
+    where: str | None = None
+    with_clause: str = ""
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """TRUNCATE TABLE t."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class RowLevel:
+    """DELETE, UPDATE or MERGE, and EXPLAIN of these: `verb`, the target, the whole text."""
+
+    verb: str
+    name: Name
+    text: str
+    explain: bool = False
+
+
+@dataclass(frozen=True)
+class Optimize:
+    """OPTIMIZE t [WHERE …] [ZORDER BY (…)]."""
+
+    name: Name
+    where: str | None = None
+    zorder: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True)
+class Vacuum:
+    """VACUUM t [RETAIN n HOURS] [DRY RUN]."""
+
+    name: Name
+    retain_hours: float | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of CALL: `name` is None by position; `value` is the text of an expression."""
+
+    value: str
+    name: str | None = None
+    position: int = 0
+
+
+@dataclass(frozen=True)
+class Call:
+    """CALL [catalog.]system.procedure(…)."""
+
+    procedure: str
+    arguments: tuple[Argument, ...] = ()
+    catalog: Name = ()
+
+
+Statement = Union[
+    Query,
+    Passthrough,
+    CreateTable,
+    CreateTableLike,
+    CreateTempView,
+    DropTable,
+    CreateNamespace,
+    DropNamespace,
+    AlterNamespace,
+    Use,
+    ShowTables,
+    ShowNamespaces,
+    ShowCreateTable,
+    ShowProperties,
+    ShowColumns,
+    ShowPartitions,
+    DescribeTable,
+    DescribeHistory,
+    DescribeNamespace,
+    AlterTable,
+    Insert,
+    Truncate,
+    RowLevel,
+    Optimize,
+    Vacuum,
+    Call,
+]
+
+Arguments = Union["Mapping[str, Any]", "list[Any]", None]
