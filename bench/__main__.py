@@ -1,0 +1,111 @@
+"""`python -m bench`: run cases on rowlake and its peers and say which targets are met."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from bench import report, results
+from bench.cases import CASES
+from bench.lab import Lab
+from bench.options import DEFAULT_ROWS, Options
+from bench.peers import PEERS
+from bench.rounds import Outcome, run_rounds
+from bench.targets import TARGETS, Verdict, judge_all
+
+if TYPE_CHECKING:
+    from bench.case import Case
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure rowlake beside its peers, in one run."
+    )
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run (default: all)")
+    parser.add_argument("--rows", type=int, default=DEFAULT_ROWS, help="rows of the bench table")
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies rows and buckets")
+    parser.add_argument("--rounds", type=int, help="measured rounds per case")
+    parser.add_argument("--peers", nargs="*", default=[], metavar="PEER", help="only these peers")
+    parser.add_argument("--full", action="store_true", help="the long form: more rounds, all rows")
+    parser.add_argument("--list", action="store_true", help="show the cases and peers and stop")
+    parsed = parser.parse_args(arguments)
+    unknown = [name for name in parsed.cases if name not in CASES]
+    if unknown:
+        parser.error(f"unknown case {unknown[0]!r}; --list shows the cases")
+    return parsed
+
+
+def run_case(lab: Lab, case: Case, console: Console) -> Outcome:
+    """Run one case; a case that cannot even start is a failure of that case alone."""
+    console.print(f"\n[bold]{case.name}[/]: {case.title}")
+    try:
+        contestants = case.contestants(lab)
+    except Exception as error:  # noqa: BLE001 - the other cases go on
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        console.print(f"  [red]cannot be set up:[/] {message}")
+        failure = {"system": "", "round": "", "message": message, "trace": traceback.format_exc()}
+        return Outcome(case.name, failures=[failure])
+    rounds = lab.options.rounds_of(case.rounds)
+    with report.CaseView(console, case, contestants, rounds) as view:
+        outcome = run_rounds(
+            case, contestants, rounds, on_sample=view.sample, on_failure=view.failure
+        )
+    console.print(report.case_table(outcome, ""))
+    for wrong in outcome.disagreements:
+        console.print(f"  [red]systems disagree[/] on {wrong['step']}: {wrong['digests']}")
+    return outcome
+
+
+def run(options: Options, console: Console) -> tuple[list[Outcome], list[Verdict]]:
+    lab = Lab(options)
+    outcomes: list[Outcome] = []
+    try:
+        for name in options.cases or tuple(CASES):
+            outcomes.append(run_case(lab, CASES[name], console))  # noqa: PERF401 - kept on Ctrl-C
+    finally:
+        verdicts = judge_all(_targets_of(outcomes), [m for o in outcomes for m in o.measurements])
+        cases = [results.outcome_json(o, CASES[o.case].title) for o in outcomes]
+        path = results.save(options, cases, verdicts, lab.configurations())
+        lab.close()
+    console.print(report.verdict_table(verdicts))
+    console.print(f"results: {path}", highlight=False)
+    return outcomes, verdicts
+
+
+def _targets_of(outcomes: list[Outcome]) -> list[Any]:
+    ran = {outcome.case for outcome in outcomes}
+    return [target for target in TARGETS if target.case in ran]
+
+
+def show_list(console: Console) -> None:
+    for case in CASES.values():
+        console.print(f"{case.name:16} {case.title}", highlight=False)
+    console.print(f"peers: {', '.join(PEERS)}", highlight=False)
+
+
+def main(arguments: list[str]) -> int:
+    """Return 0 where every system gave the same rows and none failed, else 1."""
+    parsed = parse(arguments)
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    if parsed.list:
+        show_list(console)
+        return 0
+    options = Options(
+        cases=tuple(parsed.cases),
+        rows=parsed.rows,
+        scale=parsed.scale,
+        rounds=parsed.rounds,
+        peers=tuple(parsed.peers),
+        full=parsed.full,
+    )
+    outcomes, _ = run(options, console)
+    wrong = [o for o in outcomes if o.disagreements or o.failures]
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

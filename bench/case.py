@@ -1,0 +1,47 @@
+"""What a case is made of.
+
+A case names its contestants; each contestant is a system with the steps it does in a round.
+`bench.rounds` runs them in turns. A step's `truth` turns its answer into a value that must be
+equal for all systems that took the step in the same round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench.lab import Lab
+
+
+@dataclass(frozen=True)
+class Step:
+    """One measured act."""
+
+    name: str
+    run: Callable[[], Any]
+    truth: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A system in a case; `prepare` and `finish` are outside the measured time of a round."""
+
+    system: str
+    steps: tuple[Step, ...]
+    prepare: Callable[[], None] | None = None
+    finish: Callable[[], None] | None = None
+    max_rounds: int | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload; `contestants` may build shared tables, which is not measured."""
+
+    name: str
+    title: str
+    contestants: Callable[[Lab], list[Contestant]]
+    rounds: int = 3
+    warmups: int = 1

@@ -1,0 +1,16 @@
+"""The workloads, in the order in which a run takes them."""
+
+from bench.cases import engine, planning, reads, startup, writes
+
+CASES = {
+    case.name: case
+    for case in (
+        *startup.CASES,
+        *engine.CASES,
+        *planning.CASES,
+        *reads.CASES,
+        *writes.CASES,
+    )
+}
+
+__all__ = ["CASES"]

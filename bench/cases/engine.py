@@ -1,0 +1,69 @@
+"""What a Spark task costs that does nothing: bare `mapInArrow`, and rowlake's engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from bench.case import Case, Contestant, Step
+from bench.measure import Reported, measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bench.lab import Lab
+
+TASKS = 24
+OUTPUT = pa.schema([pa.field("n", pa.int64())])
+FAR_TOO_BIG_FOR_THE_DRIVER = 1 << 40
+
+
+def nothing(batches: Any) -> Iterator[pa.RecordBatch]:  # noqa: ARG001 - the signature is Spark's
+    yield from ()
+
+
+def contestants(lab: Lab) -> list[Contestant]:
+    """Run tasks that yield nothing."""
+    makers = {"rowlake": lambda: _rowlake(lab), "bare-mapInArrow": lambda: _bare(lab)}
+    return [_per_task(name, makers[name]()) for name in lab.wanted(*makers)]
+
+
+def _bare(lab: Lab) -> Callable[[], None]:
+    def run() -> None:
+        lab.spark.range(0, TASKS, 1, TASKS).mapInArrow(nothing, "n bigint").collect()
+
+    return run
+
+
+def _rowlake(lab: Lab) -> Callable[[], None]:
+    from rowlake.engine import Engine
+
+    engine = Engine(lab.spark)
+
+    def run() -> None:
+        engine.run(
+            nothing,
+            list(range(TASKS)),
+            OUTPUT,
+            size_in_bytes=FAR_TOO_BIG_FOR_THE_DRIVER,
+            label="nothing",
+            progress=False,
+        )
+
+    return run
+
+
+def _per_task(name: str, work: Callable[[], None]) -> Contestant:
+    def run() -> Reported:
+        sample, _ = measure(work)
+        sample.facts["cpu_per_task_s"] = sample.cpu_s / TASKS
+        sample.facts["wall_per_task_s"] = sample.wall_s / TASKS
+        return Reported(sample)
+
+    return Contestant(name, (Step("tasks", run),))
+
+
+CASES = [
+    Case("empty_task", f"{TASKS} Spark tasks that do nothing", contestants, rounds=5, warmups=2)
+]

@@ -1,0 +1,161 @@
+"""Planning of tables that exist only as metadata, and writing manifests.
+
+Iceberg Java builds the tables: 10 000 files a commit, five columns with statistics. rowlake and
+PyIceberg plan in a child interpreter of their own, so that nothing is cached and the memory
+counted is theirs; Java plans in the session's JVM, which is warm.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bench.case import Case, Contestant, Step
+from bench.java_core import IcebergCore
+from bench.lab import ROOT
+from bench.measure import Reported, Sample, measure
+from bench.tables import shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench.lab import Lab
+    from bench.peers.base import TableRef
+
+ENTRIES = 50_000
+PYICEBERG_ENTRIES = 5_000
+CHILD_TIMEOUT_S = 600
+
+
+def planning(files: int, lab: Lab) -> list[Contestant]:
+    """Plan all files cold, again warm, and the 5 % that a bound on the tickets leaves."""
+    core = IcebergCore(lab.spark)
+    table = metadata_table(lab, core, files)
+    metadata_table(lab, core, 1_000)
+    makers: dict[str, Callable[[], Contestant]] = {
+        "rowlake": lambda: _child_planner("rowlake", lab, table, files),
+        "iceberg-java": lambda: _java_planner(core, table, files),
+        "pyiceberg": lambda: _child_planner("pyiceberg", lab, table, files, max_rounds=1),
+    }
+    return [makers[name]() for name in lab.wanted(*makers)]
+
+
+def metadata_table(lab: Lab, core: IcebergCore, files: int) -> TableRef:
+    """Return a table of so many files, none of which exists."""
+
+    def build(table: TableRef) -> None:
+        core.call("build", lab.java_warehouse.as_uri(), table.name, str(files))
+
+    return shared(lab, f"plan_{files}", build)
+
+
+def first_ticket(files: int) -> int:
+    """Return the ticket from which on 5 % of the files matter: file i starts at ticket 1000 i."""
+    return (files - files // 20) * 1_000
+
+
+def _java_planner(core: IcebergCore, table: TableRef, files: int) -> Contestant:
+    def run(ticket: str) -> Reported:
+        warehouse = table.warehouse.as_uri()
+        sample, planned = measure(lambda: core.call("plan", warehouse, table.name, ticket))
+        return _with_rate(sample, int(planned), files)
+
+    steps = {"cold": "", "warm": "", "filtered": str(first_ticket(files))}
+    return Contestant(
+        "iceberg-java", tuple(Step(step, partial(run, at), int) for step, at in steps.items())
+    )
+
+
+def _child_planner(
+    system: str, lab: Lab, table: TableRef, files: int, max_rounds: int | None = None
+) -> Contestant:
+    """Plan in a child that reports the three steps at once; the steps hand them out."""
+    reports: dict[str, Any] = {}
+
+    def prepare() -> None:
+        reports.clear()
+        cache = lab.scratch / "plan-cache"
+        shutil.rmtree(cache, ignore_errors=True)
+        reports.update(_run_child(system, table, first_ticket(files), cache))
+
+    def report(step: str) -> Reported:
+        found = reports[step]
+        planned = found.pop("files")
+        return _with_rate(Sample(**found), planned, files)
+
+    steps = tuple(Step(step, partial(report, step), int) for step in ("cold", "warm", "filtered"))
+    return Contestant(system, steps, prepare, max_rounds=max_rounds)
+
+
+def _run_child(system: str, table: TableRef, ticket: int, cache: Any) -> dict[str, Any]:
+    command = [sys.executable, "-m", "bench.children.plan", system, str(table.warehouse)]
+    command += [table.name, str(ticket), str(cache)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=CHILD_TIMEOUT_S, cwd=ROOT.parent
+    )
+    if done.returncode:
+        raise RuntimeError(f"planning with {system} failed: {done.stderr.strip()[-500:]}")
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def _with_rate(sample: Sample, planned: int, files: int) -> Reported:
+    sample.facts["files_per_s"] = files / sample.wall_s
+    sample.facts["files"] = planned
+    return Reported(sample, planned)
+
+
+def manifest_writing(lab: Lab) -> list[Contestant]:
+    """Write one manifest whose entries are ready in memory."""
+    makers: dict[str, Callable[[], Contestant]] = {
+        "rowlake": lambda: _child_writer("rowlake", lab, ENTRIES),
+        "iceberg-java": lambda: _java_writer(lab),
+        "pyiceberg": lambda: _child_writer("pyiceberg", lab, PYICEBERG_ENTRIES),
+    }
+    return [makers[name]() for name in lab.wanted(*makers)]
+
+
+def _java_writer(lab: Lab) -> Contestant:
+    core = IcebergCore(lab.spark)
+
+    def run() -> Reported:
+        location = (lab.scratch / f"manifest-{time.time_ns()}.avro").as_uri()
+        seconds = int(core.call("write", location, str(ENTRIES))) / 1e9
+        return _written(Sample(seconds, seconds), ENTRIES)
+
+    return Contestant("iceberg-java", (Step("write", run),))
+
+
+def _child_writer(system: str, lab: Lab, entries: int) -> Contestant:
+    def run() -> Reported:
+        target = lab.scratch / f"manifest-{time.time_ns()}.avro"
+        command = [sys.executable, "-m", "bench.children.write_manifest", system]
+        done = subprocess.run(
+            [*command, str(target), str(entries)],
+            capture_output=True,
+            text=True,
+            timeout=CHILD_TIMEOUT_S,
+            cwd=ROOT.parent,
+        )
+        if done.returncode:
+            raise RuntimeError(f"writing with {system} failed: {done.stderr.strip()[-500:]}")
+        return _written(Sample(**json.loads(done.stdout.splitlines()[-1])), entries)
+
+    return Contestant(system, (Step("write", run),))
+
+
+def _written(sample: Sample, entries: int) -> Reported:
+    sample.facts["entries_per_s"] = entries / sample.wall_s
+    return Reported(sample)
+
+
+CASES = [
+    Case("planning_10k", "Planning a table of 10 000 files", partial(planning, 10_000)),
+    Case("planning_200k", "Planning a table of 200 000 files", partial(planning, 200_000)),
+    Case("manifest_write", "Writing a manifest of 50 000 entries", manifest_writing),
+]

@@ -1,0 +1,91 @@
+"""Start-up: imports, the first command, and a small INSERT into an open lake."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.case import Case, Contestant, Step
+from bench.measure import Reported, Sample
+from bench.peers.base import Layout, TableRef, checksum
+
+if TYPE_CHECKING:
+    from bench.lab import Lab
+
+IMPORTS = {"rowlake": "rowlake", "pyiceberg": "pyiceberg.catalog", "pyspark": "pyspark.sql"}
+TIMED_IMPORT = (
+    "import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+)
+TABLES = 3
+ROWS = 10
+
+
+def startup(lab: Lab) -> list[Contestant]:
+    """Import the libraries in a fresh interpreter; list the tables of a small lake."""
+    found = []
+    for name in lab.wanted(*IMPORTS):
+        steps = [Step("import", partial(timed_import, IMPORTS[name]))]
+        if name == "rowlake":
+            steps.append(Step("tables", partial(list_tables, small_lake(lab))))
+        found.append(Contestant(name, tuple(steps)))
+    return found
+
+
+def timed_import(module: str) -> Reported:
+    command = [sys.executable, "-c", TIMED_IMPORT.format(module=module)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds = float(done.stdout)
+    return Reported(Sample(seconds, seconds))
+
+
+def small_lake(lab: Lab) -> Path:
+    """Return the warehouse of a lake with a few empty tables."""
+    import rowlake
+
+    warehouse = lab.scratch / "small"
+    with rowlake.connect(warehouse=str(warehouse)) as lake:
+        lake.sql("CREATE NAMESPACE IF NOT EXISTS bench")
+        for number in range(TABLES):
+            lake.sql(f"CREATE TABLE bench.t{number} (id bigint, name string)")
+    return warehouse
+
+
+def list_tables(warehouse: Path) -> None:
+    command = Path(sys.executable).parent / "rowlake"
+    subprocess.run(
+        [str(command), "tables", "--warehouse", str(warehouse)], check=True, capture_output=True
+    )
+
+
+def insert(lab: Lab) -> list[Contestant]:
+    """INSERT 10 rows of literals into a table that is open, again and again."""
+    return [_inserter(lab, name) for name in lab.wanted("rowlake", "iceberg-java")]
+
+
+def _inserter(lab: Lab, name: str) -> Contestant:
+    system = lab.peer(name)
+    warehouse = lab.java_warehouse if name == "iceberg-java" else lab.scratch / "rowlake"
+    table = TableRef(warehouse, "scratch.small_insert")
+    system.create(table, Layout())
+    step = Step(
+        "10 rows",
+        lambda: system.insert_values(table, ten_rows()),
+        lambda _: checksum(system.frame(table)),
+    )
+    return Contestant(name, (step,))
+
+
+def ten_rows() -> str:
+    """Return ten rows of the bench table as SQL literals."""
+    numbers = "{n}, {n}, 1, 2, 3, 4, 1.25, 2.50, 3.75, 4.00"
+    row = f"({numbers}, 'note {{n}}', timestamp '2024-01-01 00:00:00')"
+    return ", ".join(row.format(n=number) for number in range(ROWS))
+
+
+CASES = [
+    Case("startup", "Import and first command", startup, rounds=5),
+    Case("insert", "INSERT of 10 rows into an open lake", insert, rounds=10, warmups=3),
+]

@@ -1,0 +1,1 @@
+"""Programs that cases run in an interpreter of their own."""

@@ -1,0 +1,150 @@
+package bench;
+
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.iceberg.AppendFiles;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataFiles;
+import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.ManifestFiles;
+import org.apache.iceberg.ManifestWriter;
+import org.apache.iceberg.Metrics;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableScan;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.hadoop.HadoopCatalog;
+import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.types.Conversions;
+import org.apache.iceberg.types.Types;
+
+/** What the bench asks of Iceberg's core directly; compiled in the running JVM by Janino. */
+public class IcebergCore {
+  private static final int DATES = 1823;
+  private static final long FILES_PER_COMMIT = 10000L;
+  private static final int FIRST_DATE = 2450816;
+
+  private static Schema schema() {
+    return new Schema(
+        new Types.NestedField[] {
+          Types.NestedField.optional(1, "ss_ticket_number", Types.LongType.get()),
+          Types.NestedField.optional(2, "ss_item_sk", Types.LongType.get()),
+          Types.NestedField.optional(3, "ss_sold_date_sk", Types.IntegerType.get()),
+          Types.NestedField.optional(4, "ss_quantity", Types.IntegerType.get()),
+          Types.NestedField.optional(5, "ss_note", Types.StringType.get())
+        });
+  }
+
+  private static PartitionSpec spec(Schema schema) {
+    return PartitionSpec.builderFor(schema).identity("ss_sold_date_sk").build();
+  }
+
+  /** File i of n: dates and tickets grow with i, five columns have statistics. */
+  private static DataFile file(PartitionSpec spec, String folder, long i, long n) {
+    Map sizes = new HashMap();
+    Map counts = new HashMap();
+    Map nulls = new HashMap();
+    Map lower = new HashMap();
+    Map upper = new HashMap();
+    int date = FIRST_DATE + (int) (i * DATES / n);
+    bound(lower, upper, 1, Types.LongType.get(), Long.valueOf(i * 1000L), Long.valueOf(i * 1000L + 999L));
+    bound(lower, upper, 2, Types.LongType.get(), Long.valueOf(i % 997L), Long.valueOf(204000L - i % 991L));
+    bound(lower, upper, 3, Types.IntegerType.get(), Integer.valueOf(date), Integer.valueOf(date));
+    bound(lower, upper, 4, Types.IntegerType.get(), Integer.valueOf(1), Integer.valueOf(100));
+    bound(lower, upper, 5, Types.StringType.get(), "aa" + (i * 7919L % 1000003L), "zz" + (i * 104729L % 1000003L));
+    for (int id = 1; id <= 5; id++) {
+      sizes.put(Integer.valueOf(id), Long.valueOf(40000L + i * 31L % 5000L + id));
+      counts.put(Integer.valueOf(id), Long.valueOf(10000L));
+      nulls.put(Integer.valueOf(id), Long.valueOf(0L));
+    }
+    Metrics metrics = new Metrics(Long.valueOf(10000L), sizes, counts, nulls, null, lower, upper);
+    return ((DataFiles.Builder) DataFiles.builder(spec)
+        .withPath(folder + "/ss_sold_date_sk=" + date + "/00000-" + i + "-5f6c1e0a-8d7b-4c1e-9f00-00001.parquet"))
+        .withFormat(FileFormat.PARQUET)
+        .withFileSizeInBytes(200000L + i % 4096L)
+        .withPartitionPath("ss_sold_date_sk=" + date)
+        .withMetrics(metrics)
+        .build();
+  }
+
+  private static void bound(Map lower, Map upper, int id, org.apache.iceberg.types.Type type, Object low, Object high) {
+    lower.put(Integer.valueOf(id), Conversions.toByteBuffer(type, low));
+    upper.put(Integer.valueOf(id), Conversions.toByteBuffer(type, high));
+  }
+
+  private static HadoopCatalog catalog(String warehouse) {
+    return new HadoopCatalog(new Configuration(), warehouse);
+  }
+
+  private static TableIdentifier identifier(String name) {
+    return TableIdentifier.parse(name);
+  }
+
+  /** Makes a table of n data files that exist only in its metadata. */
+  public static String build(String warehouse, String name, String files) {
+    Schema schema = schema();
+    Map properties = new HashMap();
+    properties.put("format-version", "2");
+    Table table = catalog(warehouse).createTable(identifier(name), schema, spec(schema), properties);
+    long n = Long.parseLong(files);
+    String folder = table.location() + "/data";
+    for (long first = 0; first < n; first += FILES_PER_COMMIT) {
+      AppendFiles append = table.newFastAppend();
+      for (long i = first; i < Math.min(n, first + FILES_PER_COMMIT); i++) {
+        append.appendFile(file(table.spec(), folder, i, n));
+      }
+      append.commit();
+    }
+    return "" + table.currentSnapshot().allManifests(table.io()).size();
+  }
+
+  /** Plans a scan and returns how many files it gave; no first ticket: all files. */
+  public static String plan(String warehouse, String name, String firstTicket) {
+    Table table = catalog(warehouse).loadTable(identifier(name));
+    TableScan scan = table.newScan();
+    if (firstTicket.length() > 0) {
+      scan = (TableScan) scan.filter(Expressions.greaterThanOrEqual("ss_ticket_number", Long.valueOf(firstTicket)));
+    }
+    CloseableIterable tasks = scan.planFiles();
+    long count = 0;
+    try {
+      Iterator iterator = tasks.iterator();
+      while (iterator.hasNext()) {
+        iterator.next();
+        count++;
+      }
+      tasks.close();
+    } catch (java.io.IOException e) {
+      throw new RuntimeException(e);
+    }
+    return "" + count;
+  }
+
+  /** Writes one manifest of n entries, made before the clock starts; returns the nanoseconds. */
+  public static String write(String location, String files, String unused) {
+    Schema schema = schema();
+    PartitionSpec spec = spec(schema);
+    int n = Integer.parseInt(files);
+    DataFile[] entries = new DataFile[n];
+    for (int i = 0; i < n; i++) {
+      entries[i] = file(spec, "file:/bench/data", i, n);
+    }
+    long start = System.nanoTime();
+    org.apache.iceberg.hadoop.HadoopFileIO io = new org.apache.iceberg.hadoop.HadoopFileIO(new Configuration());
+    ManifestWriter writer = ManifestFiles.write(2, spec, io.newOutputFile(location), Long.valueOf(7L));
+    try {
+      for (int i = 0; i < n; i++) {
+        writer.add(entries[i]);
+      }
+      writer.close();
+    } catch (java.io.IOException e) {
+      throw new RuntimeException(e);
+    }
+    return "" + (System.nanoTime() - start);
+  }
+}

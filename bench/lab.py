@@ -1,0 +1,75 @@
+"""What the cases of one run share: options, data, one Spark session, the peers.
+
+Everything is made at the first need, so that a case without Spark starts none.
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench import data, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from bench.options import Options
+
+ROOT = Path(__file__).resolve().parent
+CACHE = ROOT / ".cache"
+
+
+class Lab:
+    """The room in which all systems work."""
+
+    def __init__(self, options: Options, cache: Path = CACHE) -> None:
+        self.options = options
+        self.cache = cache
+        self.java_warehouse = cache / "java"
+        self.scratch = cache / "scratch"
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir(parents=True)
+        self._peers: dict[str, Any] = {}
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        return session.start_spark(self.java_warehouse)
+
+    @property
+    def has_spark(self) -> bool:
+        return "spark" in self.__dict__
+
+    def data(self, rows: int | None = None) -> Path:
+        """Return the folder of the bench data with this many rows (all, when not said)."""
+        return data.store_sales(rows or self.options.total_rows, self.cache)
+
+    def source(self, rows: int | None = None) -> DataFrame:
+        """Return the bench data as a Spark DataFrame over its Parquet files."""
+        from bench.peers.base import SPARK_SCHEMA
+
+        return self.spark.read.schema(SPARK_SCHEMA).parquet(str(self.data(rows)))
+
+    def peer(self, name: str) -> Any:
+        """Return a system by its name, made once."""
+        from bench.peers import PEERS
+
+        if name not in self._peers:
+            self._peers[name] = PEERS[name](self)
+        return self._peers[name]
+
+    def wanted(self, *names: str) -> list[str]:
+        """Return those of the systems that this run is about."""
+        return [name for name in names if self.options.wants_peer(name)]
+
+    def configurations(self) -> dict[str, dict[str, str]]:
+        """Return how every system that took part was configured."""
+        return {name: peer.configuration() for name, peer in self._peers.items()}
+
+    def close(self) -> None:
+        for peer in self._peers.values():
+            peer.close()
+        if self.has_spark:
+            self.spark.stop()
+        shutil.rmtree(self.scratch, ignore_errors=True)

@@ -1,0 +1,146 @@
+"""What a run shows: lines while it goes, tables at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+
+    from bench.case import Case, Contestant
+    from bench.measure import Measurement, Sample
+    from bench.rounds import Outcome
+    from bench.targets import Verdict
+
+COLOURS = {"met": "green", "not met": "red", "not measured": "yellow"}
+OURS = "rowlake"
+
+
+def progress_bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("[bold]{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+class CaseView:
+    """The lines of one case: what runs now, every sample, and its ratio to the others so far."""
+
+    def __init__(self, console: Console, case: Case, contestants: list[Contestant], rounds: int):
+        self.console = console
+        self.progress = progress_bar(console)
+        self.latest: dict[tuple[str, int], dict[str, Sample]] = {}
+        turns = sum(
+            len(c.steps) * (case.warmups + min(rounds, c.max_rounds or rounds)) for c in contestants
+        )
+        self.task = self.progress.add_task(case.name, total=turns)
+
+    def __enter__(self) -> CaseView:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def sample(self, system: str, step: str, number: int, sample: Sample) -> None:
+        others = self.latest.setdefault((step, number), {})
+        ratios = ", ".join(ratio_text(sample, other, name) for name, other in others.items())
+        others[system] = sample
+        label = "warm-up" if number < 0 else f"round {number + 1}"
+        self.progress.advance(self.task)
+        self.console.print(
+            f"  [dim]{label:8}[/] {step:14} {system:16} {seconds(sample.wall_s):>9} "
+            f"[dim]({seconds(sample.cpu_s)} CPU)[/]  {ratios}",
+            highlight=False,
+        )
+
+    def failure(self, system: str, message: str) -> None:
+        self.console.print(f"  [red]{system} is out:[/] {message[:300]}", markup=True)
+
+
+def ratio_text(ours: Sample, theirs: Sample, name: str) -> str:
+    if not theirs.wall_s:
+        return ""
+    return f"{ours.wall_s / theirs.wall_s:.2f}× {name}"
+
+
+def seconds(value: float) -> str:
+    return f"{value * 1000:.0f} ms" if abs(value) < 1 else f"{value:.2f} s"
+
+
+def size(value: float) -> str:
+    for unit in ("B", "KB", "MB", "GB"):
+        if abs(value) < 1000 or unit == "GB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    raise AssertionError
+
+
+def quantity(metric: str, value: float) -> str:
+    """Return a value with the unit that its metric's name ends in."""
+    if metric.endswith("_per_s"):
+        return f"{value:,.0f}/s"
+    if metric.endswith("_s"):
+        return seconds(value)
+    if metric.endswith("_bytes"):
+        return size(value)
+    return f"{value:,.2f}"
+
+
+def case_table(outcome: Outcome, title: str) -> Table:
+    """Return the medians of one case, with what each system costs beside rowlake."""
+    table = Table(title=title, title_justify="left")
+    for column in ("step", "system", "wall", "CPU", "× rowlake", "peak memory", "read", "facts"):
+        table.add_column(column, justify="left" if column in ("step", "system") else "right")
+    for found in outcome.measurements:
+        if found.samples:
+            table.add_row(*_cells(found, outcome.measurements))
+    return table
+
+
+def _cells(found: Measurement, measurements: Iterable[Measurement]) -> list[str]:
+    ours = [m for m in measurements if m.system == OURS and m.step == found.step and m.samples]
+    wall = found.median("wall_s")
+    ratio = f"{wall / ours[0].median('wall_s'):.2f}" if ours else ""
+    facts = [name for name in found.metrics() if name in found.samples[0].facts]
+    return [
+        found.step,
+        found.system,
+        seconds(wall),
+        seconds(found.median("cpu_s")),
+        ratio,
+        size(found.median("peak_bytes")),
+        size(found.median("read_bytes")),
+        ", ".join(f"{name} {quantity(name, found.median(name))}" for name in facts),
+    ]
+
+
+def verdict_table(verdicts: Iterable[Verdict]) -> Table:
+    table = Table(title="Targets", title_justify="left")
+    for column in ("target", "ours", "beside", "ratio", ""):
+        table.add_column(column, justify="left" if column == "target" else "right")
+    for verdict in verdicts:
+        table.add_row(
+            verdict.target.text,
+            "" if verdict.ours is None else quantity(verdict.metric, verdict.ours),
+            _beside(verdict),
+            "" if verdict.ratio is None else f"{verdict.ratio:.2f}×",
+            f"[{COLOURS[verdict.outcome]}]{verdict.outcome}[/]",
+        )
+    return table
+
+
+def _beside(verdict: Verdict) -> str:
+    if verdict.theirs is None:
+        return ""
+    return f"{verdict.peer}: {quantity(verdict.metric, verdict.theirs)}"

@@ -1,0 +1,77 @@
+"""What a run leaves: one JSON file with everything that was measured.
+
+Layout: `run` (when, options, machine, versions), `configurations` by system, `cases` (title,
+measurements with all samples and medians, truths, failures), `targets` (outcome and ratio).
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+if TYPE_CHECKING:
+    from bench.options import Options
+    from bench.rounds import Outcome
+    from bench.targets import Verdict
+
+FOLDER = Path(__file__).resolve().parent / "results"
+PACKAGES = ("rowlake", "pyspark", "pyarrow", "pyiceberg", "datafusion", "numpy")
+
+
+def machine() -> dict[str, Any]:
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": psutil.virtual_memory().total,
+        "load": os.getloadavg()[0],
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+    }
+
+
+def versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in PACKAGES}
+
+
+def outcome_json(outcome: Outcome, title: str) -> dict[str, Any]:
+    return {
+        "case": outcome.case,
+        "title": title,
+        "measurements": [found.as_json() for found in outcome.measurements],
+        "truths": outcome.truths,
+        "failures": outcome.failures,
+    }
+
+
+def save(
+    options: Options,
+    cases: list[dict[str, Any]],
+    verdicts: list[Verdict],
+    configurations: dict[str, dict[str, str]],
+    folder: Path | None = None,
+) -> Path:
+    """Write the results of a run and return the file."""
+    now = datetime.now(timezone.utc)
+    content = {
+        "run": {
+            "finished": now.isoformat(timespec="seconds"),
+            "options": asdict(options),
+            "machine": machine(),
+            "versions": versions(),
+        },
+        "configurations": configurations,
+        "cases": cases,
+        "targets": [verdict.as_json() for verdict in verdicts],
+    }
+    folder = folder or FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{now:%Y-%m-%dT%H%M%SZ}.json"
+    path.write_text(json.dumps(content, indent=1))
+    return path

@@ -1,0 +1,122 @@
+"""Runs a case: systems in turns, round by round, warm-up first, truth checked every round.
+
+Who starts changes from round to round, so that no system always runs on a machine that
+another has just warmed or tired. A system that fails is out of the case, and the failure is
+part of the result; so is every disagreement on the truth.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bench.measure import Measurement, Sample, measure
+
+if TYPE_CHECKING:
+    from bench.case import Case, Contestant
+
+OnSample = Callable[[str, str, int, Sample], None]
+OnFailure = Callable[[str, str], None]
+
+
+@dataclass
+class Outcome:
+    """What running one case gave."""
+
+    case: str
+    measurements: list[Measurement] = field(default_factory=list)
+    truths: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[dict[str, str]] = field(default_factory=list)
+
+    def of(self, step: str, system: str) -> Measurement:
+        """Return the measurement of a step on a system, made when it is new."""
+        for found in self.measurements:
+            if (found.step, found.system) == (step, system):
+                return found
+        made = Measurement(self.case, step, system)
+        self.measurements.append(made)
+        return made
+
+    @property
+    def disagreements(self) -> list[dict[str, Any]]:
+        return [truth for truth in self.truths if not truth["equal"]]
+
+
+def run_rounds(
+    case: Case,
+    contestants: list[Contestant],
+    rounds: int,
+    *,
+    on_sample: OnSample = lambda *_: None,
+    on_failure: OnFailure = lambda *_: None,
+) -> Outcome:
+    """Run all rounds of a case and return what was measured; rounds below 0 are warm-up."""
+    outcome, alive = Outcome(case.name), list(contestants)
+    for number in range(-case.warmups, rounds):
+        truths: dict[str, dict[str, str]] = {}
+        for contestant in _in_turn(alive, number):
+            if contestant.max_rounds is not None and number >= contestant.max_rounds:
+                continue
+            try:
+                _one_turn(outcome, contestant, number, truths, on_sample)
+            except Exception as error:  # noqa: BLE001 - a peer's failure is a result, not ours
+                alive.remove(contestant)
+                message = f"{type(error).__name__}: {error}".splitlines()[0]
+                outcome.failures.append(
+                    {
+                        "system": contestant.system,
+                        "round": str(number),
+                        "message": message,
+                        "trace": traceback.format_exc(),
+                    }
+                )
+                on_failure(contestant.system, message)
+        _compare(outcome, number, truths)
+    return outcome
+
+
+def _in_turn(contestants: list[Contestant], number: int) -> list[Contestant]:
+    first = number % len(contestants) if contestants else 0
+    return contestants[first:] + contestants[:first]
+
+
+def _one_turn(
+    outcome: Outcome,
+    contestant: Contestant,
+    number: int,
+    truths: dict[str, dict[str, str]],
+    on_sample: OnSample,
+) -> None:
+    if contestant.prepare:
+        contestant.prepare()
+    try:
+        for step in contestant.steps:
+            sample, answer = measure(step.run)
+            if number >= 0:
+                outcome.of(step.name, contestant.system).samples.append(sample)
+            on_sample(contestant.system, step.name, number, sample)
+            if step.truth:
+                truths.setdefault(step.name, {})[contestant.system] = digest(step.truth(answer))
+    finally:
+        if contestant.finish:
+            contestant.finish()
+
+
+def digest(value: Any) -> str:
+    """Return a short name for a value; equal values have equal names."""
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
+
+
+def _compare(outcome: Outcome, number: int, truths: dict[str, dict[str, str]]) -> None:
+    for step, by_system in truths.items():
+        outcome.truths.append(
+            {
+                "step": step,
+                "round": number,
+                "equal": len(set(by_system.values())) == 1,
+                "digests": by_system,
+            }
+        )

@@ -1,0 +1,72 @@
+"""The one Spark session of a run, with the peers' jars and their documented best settings.
+
+All Spark systems share it, so that they share the JVM's warmth, memory and cores.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JARS = Path(__file__).resolve().parent.parent / ".cache" / "ivy"
+ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+PACKAGES = [ICEBERG]
+STAMP = "resolved.txt"
+CATALOG = "ice"
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "8g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "16",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
+    f"spark.sql.catalog.{CATALOG}.type": "hadoop",
+    "spark.sql.sources.v2.bucketing.enabled": "true",
+    "spark.sql.sources.v2.bucketing.pushPartValues.enabled": "true",
+    "spark.sql.iceberg.planning.preserve-data-grouping": "true",
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+}
+
+
+def start_spark(java_warehouse: Path) -> SparkSession:
+    """Start the session on two cores; Iceberg's tables live in a Hadoop catalog there."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = SparkSession.builder.master("local[2]").appName("rowlake bench")
+    settings = {
+        **SETTINGS,
+        **package_settings(JARS, PACKAGES),
+        f"spark.sql.catalog.{CATALOG}.warehouse": java_warehouse.as_uri(),
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    (JARS / STAMP).write_text("\n".join(PACKAGES))
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def package_settings(folder: Path, packages: list[str]) -> dict[str, str]:
+    """Let Spark resolve packages into the folder once, and use the jars from there after that.
+
+    The stamp, written after a start that worked, names the packages that the jars stand for.
+    """
+    stamp = folder / STAMP
+    jars = sorted((folder / "jars").glob("*.jar"))
+    if jars and stamp.exists() and stamp.read_text() == "\n".join(packages):
+        return {"spark.jars": ",".join(str(jar) for jar in jars)}
+    folder.mkdir(parents=True, exist_ok=True)
+    return {"spark.jars.packages": ",".join(packages), "spark.jars.ivy": str(folder)}

@@ -1,0 +1,64 @@
+import subprocess
+import sys
+import time
+
+import pytest
+from bench.measure import Measurement, Reported, Sample, measure, unshared_bytes
+
+BURN = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+
+
+def test_cpu_of_a_reaped_child_counts():
+    sample, _ = measure(lambda: subprocess.run([sys.executable, "-c", BURN], check=True))
+    assert sample.cpu_s >= 0.28
+
+
+def test_sleep_costs_wall_time_and_no_cpu():
+    sample, _ = measure(lambda: time.sleep(0.2))
+    assert sample.wall_s >= 0.2
+    assert sample.cpu_s < 0.1
+
+
+def test_memory_peak_sees_an_allocation():
+    def work():
+        kept = bytearray(b"x" * 200_000_000)
+        time.sleep(0.3)
+        return len(kept)
+
+    sample, _ = measure(work)
+    assert sample.grown_bytes > 150_000_000
+
+
+def test_bytes_read_are_counted(tmp_path):
+    path = tmp_path / "big"
+    path.write_bytes(b"x" * 3_000_000)
+    sample, content = measure(path.read_bytes)
+    assert len(content) == 3_000_000
+    assert sample.read_bytes >= 3_000_000
+
+
+def test_facts_of_the_work_join_the_sample():
+    sample, _ = measure(lambda: {"facts": {"files": 3}})
+    assert sample.value("files") == 3.0
+
+
+def test_reported_cost_is_taken_as_it_is():
+    reported = Sample(1.5, 2.5, facts={"files": 7.0})
+    assert measure(lambda: Reported(reported, "answer")) == (reported, "answer")
+
+
+def test_median_is_over_all_samples_and_metrics_are_the_common_ones():
+    found = Measurement("case", "step", "system")
+    found.samples = [Sample(3, 1, facts={"a": 1}), Sample(1, 1, facts={"a": 3}), Sample(2, 1)]
+    assert found.median("wall_s") == 2
+    assert "a" not in found.metrics()
+    assert found.as_json()["median"]["cpu_s"] == 1
+
+
+def test_a_process_that_has_ended_uses_no_memory():
+    assert unshared_bytes(2**22 + 1) == 0
+
+
+def test_an_unknown_metric_is_an_error():
+    with pytest.raises(KeyError):
+        Sample(1, 1).value("nothing")

@@ -1,0 +1,73 @@
+from bench.case import Case, Contestant, Step
+from bench.rounds import run_rounds
+
+
+def case(warmups=1):
+    return Case("toy", "a toy", lambda _: [], warmups=warmups)
+
+
+def recorder(log, name, truth=None):
+    def run():
+        log.append(name)
+        return truth
+
+    return Contestant(name, (Step("act", run, lambda answer: answer),))
+
+
+def test_systems_take_turns_and_the_start_rotates():
+    log = []
+    run_rounds(case(warmups=0), [recorder(log, "a"), recorder(log, "b")], 3)
+    assert log == ["a", "b", "b", "a", "a", "b"]
+
+
+def test_warm_up_rounds_are_run_and_not_kept():
+    log = []
+    outcome = run_rounds(case(warmups=2), [recorder(log, "a")], 3)
+    assert len(log) == 5
+    assert len(outcome.of("act", "a").samples) == 3
+
+
+def test_a_system_that_fails_is_out_and_the_others_go_on():
+    def broken():
+        raise ValueError("no table")
+
+    log, failures = [], []
+    contestants = [Contestant("bad", (Step("act", broken),)), recorder(log, "good")]
+    outcome = run_rounds(
+        case(), contestants, 2, on_failure=lambda name, text: failures.append((name, text))
+    )
+    assert failures == [("bad", "ValueError: no table")]
+    assert [failure["system"] for failure in outcome.failures] == ["bad"]
+    assert len(outcome.of("act", "good").samples) == 2
+
+
+def test_different_truths_are_a_disagreement():
+    log = []
+    same = run_rounds(case(), [recorder(log, "a", 1), recorder(log, "b", 1)], 1)
+    assert same.disagreements == []
+    wrong = run_rounds(case(warmups=0), [recorder(log, "a", 1), recorder(log, "b", 2)], 1)
+    assert [found["step"] for found in wrong.disagreements] == ["act"]
+
+
+def test_prepare_and_finish_surround_every_turn_even_when_it_fails():
+    log = []
+
+    def broken():
+        raise ValueError
+
+    contestant = Contestant(
+        "a",
+        (Step("act", broken),),
+        prepare=lambda: log.append("prepare"),
+        finish=lambda: log.append("finish"),
+    )
+    run_rounds(case(warmups=0), [contestant], 1)
+    assert log == ["prepare", "finish"]
+
+
+def test_a_slow_system_may_take_fewer_rounds():
+    log = []
+    slow = Contestant("slow", (Step("act", lambda: log.append("slow")),), max_rounds=1)
+    outcome = run_rounds(case(warmups=0), [slow, recorder([], "quick")], 3)
+    assert len(outcome.of("act", "slow").samples) == 1
+    assert len(outcome.of("act", "quick").samples) == 3

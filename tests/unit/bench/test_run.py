@@ -1,0 +1,76 @@
+import json
+
+import pytest
+from bench import __main__ as program
+from bench import results
+from bench.case import Case, Contestant, Step
+from bench.measure import Measurement, Sample
+from bench.options import Options
+from bench.rounds import Outcome
+from bench.session import STAMP, package_settings
+from bench.targets import Target, judge
+
+
+def test_sizes_follow_rows_scale_and_full():
+    assert Options(rows=8_000_000).write_rows == 2_000_000
+    assert Options(rows=8_000_000, full=True).write_rows == 8_000_000
+    half = Options(rows=8_000_000, scale=0.5)
+    assert (half.total_rows, half.buckets) == (4_000_000, 8)
+    assert Options(rounds=7).rounds_of(3) == 7
+    assert Options(full=True).rounds_of(3) == 10
+
+
+def test_picked_peers_leave_rowlake_in():
+    options = Options(peers=("pyarrow",))
+    assert options.wants_peer("rowlake")
+    assert options.wants_peer("pyarrow")
+    assert not options.wants_peer("iceberg-java")
+
+
+def test_an_unknown_case_is_refused(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        program.parse(["no_such_case"])
+    assert stopped.value.code == 2
+    assert "no_such_case" in capsys.readouterr().err
+
+
+def test_results_are_complete_json(tmp_path):
+    found = Measurement("c", "s", "rowlake", [Sample(1.0, 2.0, facts={"files": 1.0})])
+    verdict = judge(Target("t", "c", "s", metrics=("wall_s",), at_most=2), [found])
+    cases = [results.outcome_json(Outcome("c", [found]), "title")]
+    path = results.save(Options(), cases, [verdict], {"rowlake": {}}, tmp_path)
+    read = json.loads(path.read_text())
+    assert read["cases"][0]["measurements"][0]["median"]["files"] == 1.0
+    assert read["targets"][0]["outcome"] == "met"
+    assert read["run"]["versions"]["pyarrow"]
+
+
+def test_a_case_that_cannot_be_set_up_fails_alone(monkeypatch, tmp_path):
+    def broken(lab):
+        raise RuntimeError("no jar")
+
+    def fine(lab):
+        return [Contestant("rowlake", (Step("act", lambda: None),))]
+
+    cases = {case.name: case for case in (Case("a", "a", broken), Case("b", "b", fine))}
+    monkeypatch.setattr(program, "CASES", cases)
+    monkeypatch.setattr(program, "Lab", lambda options: _lab(options, tmp_path))
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    outcomes, _ = program.run(Options(rounds=1), program.Console(quiet=True))
+    assert [failure["message"] for failure in outcomes[0].failures] == ["RuntimeError: no jar"]
+    assert len(outcomes[1].measurements) == 1
+
+
+def _lab(options, tmp_path):
+    from bench.lab import Lab
+
+    return Lab(options, tmp_path / "cache")
+
+
+def test_resolved_packages_are_used_as_jars(tmp_path):
+    assert "spark.jars.packages" in package_settings(tmp_path, ["g:a:1"])
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "a.jar").touch()
+    (tmp_path / STAMP).write_text("g:a:1")
+    assert package_settings(tmp_path, ["g:a:1"]) == {"spark.jars": str(tmp_path / "jars" / "a.jar")}
+    assert "spark.jars.packages" in package_settings(tmp_path, ["g:a:2"])

@@ -1,0 +1,42 @@
+from bench.cases import CASES
+from bench.measure import Measurement, Sample
+from bench.peers import PEERS
+from bench.targets import TARGETS, Target, judge
+
+
+def measured(system, wall, cpu=1.0, **facts):
+    return Measurement("c", "s", system, [Sample(wall, cpu, facts=facts)])
+
+
+def relative(limit, **more):
+    return Target("t", "c", "s", against=("x", "y"), at_most=limit, **more)
+
+
+def test_a_relative_target_compares_with_the_best_peer():
+    found = [measured("rowlake", 1.0), measured("x", 4.0), measured("y", 2.0)]
+    verdict = judge(relative(0.5, metrics=("wall_s",)), found)
+    assert (verdict.outcome, verdict.peer, verdict.ratio) == ("met", "y", 0.5)
+
+
+def test_every_metric_must_hold_and_the_worst_is_reported():
+    found = [measured("rowlake", 1.0, cpu=3.0), measured("x", 2.0, cpu=1.0)]
+    verdict = judge(relative(1.1), found)
+    assert (verdict.outcome, verdict.metric, verdict.ratio) == ("not met", "cpu_s", 3.0)
+
+
+def test_a_fixed_target_compares_with_its_figure():
+    target = Target("t", "c", "s", metrics=("rate_per_s",), at_least=100)
+    assert judge(target, [measured("rowlake", 1.0, rate_per_s=250)]).ratio == 2.5
+    assert judge(target, [measured("rowlake", 1.0, rate_per_s=50)]).outcome == "not met"
+
+
+def test_what_was_not_measured_is_not_met_nor_unmet():
+    assert judge(relative(1.0), []).outcome == "not measured"
+    assert judge(relative(1.0), [measured("rowlake", 1.0)]).outcome == "not measured"
+
+
+def test_every_target_names_a_case_and_known_peers():
+    for target in TARGETS:
+        assert target.case in CASES
+        assert set(target.against) <= set(PEERS)
+        assert (target.at_most is None) != (target.at_least is None)
