@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from bench.lab import Lab
 
@@ -45,3 +45,20 @@ class Case:
     contestants: Callable[[Lab], list[Contestant]]
     rounds: int = 3
     warmups: int = 1
+
+
+def entrants(names: Iterable[str], make: Callable[[str], Contestant]) -> list[Contestant]:
+    """Make a contestant of every system; one that cannot be made fails in its first turn."""
+    return [_entrant(name, make) for name in names]
+
+
+def _entrant(name: str, make: Callable[[str], Contestant]) -> Contestant:
+    try:
+        return make(name)
+    except Exception as error:  # noqa: BLE001 - the other systems go on; rounds report it
+        caught = error
+
+    def fail() -> None:
+        raise caught
+
+    return Contestant(name, (), prepare=fail)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bench.case import Case, Contestant, Step
+from bench.case import Case, Contestant, Step, entrants
 from bench.measure import Reported, measure
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def nothing(batches: Any) -> Iterator[pa.RecordBatch]:  # noqa: ARG001 - the sig
 def contestants(lab: Lab) -> list[Contestant]:
     """Run tasks that yield nothing."""
     makers = {"rowlake": lambda: _rowlake(lab), "bare-mapInArrow": lambda: _bare(lab)}
-    return [_per_task(name, makers[name]()) for name in lab.wanted(*makers)]
+    return entrants(lab.wanted(*makers), lambda name: _per_task(name, makers[name]()))
 
 
 def _bare(lab: Lab) -> Callable[[], None]:

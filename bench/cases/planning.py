@@ -15,7 +15,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench.case import Case, Contestant, Step
+from bench.case import Case, Contestant, Step, entrants
 from bench.java_core import IcebergCore
 from bench.lab import ROOT
 from bench.measure import Reported, Sample, measure
@@ -42,7 +42,7 @@ def planning(files: int, lab: Lab) -> list[Contestant]:
         "iceberg-java": lambda: _java_planner(core, table, files),
         "pyiceberg": lambda: _child_planner("pyiceberg", lab, table, files, max_rounds=1),
     }
-    return [makers[name]() for name in lab.wanted(*makers)]
+    return entrants(lab.wanted(*makers), lambda name: makers[name]())
 
 
 def metadata_table(lab: Lab, core: IcebergCore, files: int) -> TableRef:
@@ -93,13 +93,20 @@ def _child_planner(
 
 
 def _run_child(system: str, table: TableRef, ticket: int, cache: Any) -> dict[str, Any]:
-    command = [sys.executable, "-m", "bench.children.plan", system, str(table.warehouse)]
-    command += [table.name, str(ticket), str(cache)]
+    return _child("plan", system, str(table.warehouse), table.name, str(ticket), str(cache))
+
+
+def _child(program: str, *arguments: str) -> dict[str, Any]:
+    """Run a program of `bench.children` and return what it reports."""
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=CHILD_TIMEOUT_S, cwd=ROOT.parent
+        [sys.executable, "-m", f"bench.children.{program}", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=CHILD_TIMEOUT_S,
+        cwd=ROOT.parent,
     )
     if done.returncode:
-        raise RuntimeError(f"planning with {system} failed: {done.stderr.strip()[-500:]}")
+        raise RuntimeError(f"{program} failed: {done.stderr.strip().splitlines()[-1]}")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
@@ -117,7 +124,7 @@ def manifest_writing(lab: Lab) -> list[Contestant]:
         "iceberg-java": lambda: _java_writer(lab),
         "pyiceberg": lambda: _child_writer("pyiceberg", lab, PYICEBERG_ENTRIES),
     }
-    return [makers[name]() for name in lab.wanted(*makers)]
+    return entrants(lab.wanted(*makers), lambda name: makers[name]())
 
 
 def _java_writer(lab: Lab) -> Contestant:
@@ -134,17 +141,8 @@ def _java_writer(lab: Lab) -> Contestant:
 def _child_writer(system: str, lab: Lab, entries: int) -> Contestant:
     def run() -> Reported:
         target = lab.scratch / f"manifest-{time.time_ns()}.avro"
-        command = [sys.executable, "-m", "bench.children.write_manifest", system]
-        done = subprocess.run(
-            [*command, str(target), str(entries)],
-            capture_output=True,
-            text=True,
-            timeout=CHILD_TIMEOUT_S,
-            cwd=ROOT.parent,
-        )
-        if done.returncode:
-            raise RuntimeError(f"writing with {system} failed: {done.stderr.strip()[-500:]}")
-        return _written(Sample(**json.loads(done.stdout.splitlines()[-1])), entries)
+        cost = _child("write_manifest", system, str(target), str(entries))
+        return _written(Sample(**cost), entries)
 
     return Contestant(system, (Step("write", run),))
 

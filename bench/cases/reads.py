@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from bench import tables
-from bench.case import Case, Contestant, Step
+from bench.case import Case, Contestant, Step, entrants
 from bench.data import ROWS_PER_TICKET
 from bench.measure import Reported, measure
 from bench.peers.base import FILTER_COLUMNS
@@ -31,10 +31,13 @@ def same(answer: Any) -> Any:
 def full(lab: Lab) -> list[Contestant]:
     """Aggregate over the clean bench table."""
     table = tables.clean(lab)
-    return [
-        Contestant(name, (Step("aggregate", partial(lab.peer(name).aggregate, table), same),))
-        for name in lab.wanted(*READERS)
-    ]
+
+    def make(name: str) -> Contestant:
+        return Contestant(
+            name, (Step("aggregate", partial(lab.peer(name).aggregate, table), same),)
+        )
+
+    return entrants(lab.wanted(*READERS), make)
 
 
 def deletes(lab: Lab) -> list[Contestant]:
@@ -44,16 +47,14 @@ def deletes(lab: Lab) -> list[Contestant]:
         "v2 positions": tables.with_deletes(lab, 2),
         "v3 vectors": tables.with_deletes(lab, 3),
     }
-    return [
-        Contestant(
-            name,
-            tuple(
-                Step(step, partial(lab.peer(name).aggregate, table), same)
-                for step, table in steps.items()
-            ),
+
+    def make(name: str) -> Contestant:
+        read = lab.peer(name).aggregate
+        return Contestant(
+            name, tuple(Step(step, partial(read, table), same) for step, table in steps.items())
         )
-        for name in lab.wanted("rowlake", "iceberg-java")
-    ]
+
+    return entrants(lab.wanted("rowlake", "iceberg-java"), make)
 
 
 def filtered(lab: Lab) -> list[Contestant]:
@@ -70,10 +71,10 @@ def filtered(lab: Lab) -> list[Contestant]:
         sample.facts["read_to_needed"] = sample.read_bytes / needed
         return Reported(sample, answer)
 
-    return [
-        Contestant(name, (Step("filter", partial(run, name), same),))
-        for name in lab.wanted(*READERS)
-    ]
+    return entrants(
+        lab.wanted(*READERS),
+        lambda name: Contestant(name, (Step("filter", partial(run, name), same),)),
+    )
 
 
 def needed_bytes(folder: Path, low: int, high: int) -> int:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.case import Case, Contestant, Step
+from bench.case import Case, Contestant, Step, entrants
 from bench.measure import Reported, Sample
 from bench.peers.base import Layout, TableRef, checksum
 
@@ -25,13 +25,14 @@ ROWS = 10
 
 def startup(lab: Lab) -> list[Contestant]:
     """Import the libraries in a fresh interpreter; list the tables of a small lake."""
-    found = []
-    for name in lab.wanted(*IMPORTS):
+
+    def make(name: str) -> Contestant:
         steps = [Step("import", partial(timed_import, IMPORTS[name]))]
         if name == "rowlake":
             steps.append(Step("tables", partial(list_tables, small_lake(lab))))
-        found.append(Contestant(name, tuple(steps)))
-    return found
+        return Contestant(name, tuple(steps))
+
+    return entrants(lab.wanted(*IMPORTS), make)
 
 
 def timed_import(module: str) -> Reported:
@@ -62,7 +63,7 @@ def list_tables(warehouse: Path) -> None:
 
 def insert(lab: Lab) -> list[Contestant]:
     """INSERT 10 rows of literals into a table that is open, again and again."""
-    return [_inserter(lab, name) for name in lab.wanted("rowlake", "iceberg-java")]
+    return entrants(lab.wanted("rowlake", "iceberg-java"), partial(_inserter, lab))
 
 
 def _inserter(lab: Lab, name: str) -> Contestant:

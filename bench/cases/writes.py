@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench.case import Case, Contestant, Step
+from bench.case import Case, Contestant, Step, entrants
 from bench.peers.base import Layout, TableRef, checksum
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def layouts(lab: Lab) -> dict[str, Layout]:
 
 def contestants(verb: str, lab: Lab) -> list[Contestant]:
     """Return every system that writes, with one step per layout."""
-    return [_writer(verb, lab, name) for name in lab.wanted(*WRITERS)]
+    return entrants(lab.wanted(*WRITERS), partial(_writer, verb, lab))
 
 
 def _writer(verb: str, lab: Lab, name: str) -> Contestant:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.children.report import timed
 from bench.data import DATES, FIRST_DATE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 COLUMNS = {
     "ss_ticket_number": "long",
