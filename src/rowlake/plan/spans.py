@@ -1,0 +1,122 @@
+"""What a partition value says of the source column: the span of values that lead to it.
+
+Comes in: partition values and their transform. Goes out: the smallest and the largest source
+value, inclusive, that the transform may have turned into them; null where nothing is known.
+Comparing a predicate with spans gives both projections of the spec (Scan Planning): inclusive
+("some value of the span matches") and strict ("all of them do").
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowlake.model.transform import DATE_TRANSFORMS, Transform
+
+if TYPE_CHECKING:
+    Numbers = np.ndarray[Any, Any]
+
+# Above every UTF-8 text that starts with what comes before it: no text has this byte.
+ABOVE_TEXT = b"\xff"
+_DATE_UNITS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
+
+
+def span_starts(transform: Transform, values: pa.Array, source: pa.DataType) -> pa.Array:
+    """Return the least source value behind each partition value."""
+    if transform.name in DATE_TRANSFORMS:
+        return _date_edge(transform.name, values, source, end=False)
+    if transform.name == "truncate" and pa.types.is_signed_integer(source):
+        return _without_wrapped(values.cast(source), transform.width)
+    return values.cast(source)
+
+
+def span_ends(transform: Transform, values: pa.Array, source: pa.DataType) -> pa.Array:
+    """Return the greatest source value behind each partition value (or something above it).
+
+    Text and bytes come out as binary.
+    """
+    if transform.name in DATE_TRANSFORMS:
+        return _date_edge(transform.name, values, source, end=True)
+    if transform.name == "identity":
+        return values.cast(source)
+    if pa.types.is_signed_integer(source):
+        return _integer_ends(values, transform.width, source)
+    if pa.types.is_decimal(source):
+        return _decimal_ends(values, transform.width, source)
+    return _text_ends(values, transform.width)
+
+
+def _integer_ends(values: pa.Array, width: int, source: pa.DataType) -> pa.Array:
+    starts = _without_wrapped(values.cast(source), width)
+    return pc.add(starts, pa.scalar(width - 1, source))
+
+
+def _without_wrapped(values: pa.Array, width: int) -> pa.Array:
+    """Leave out the values so high that the least ones may have wrapped round to them."""
+    highest = pa.scalar(np.iinfo(values.type.to_pandas_dtype()).max - width, values.type)
+    return pc.if_else(pc.greater(values, highest), pa.scalar(None, values.type), values)
+
+
+def _decimal_ends(values: pa.Array, width: int, source: pa.DataType) -> pa.Array:
+    """Add the width less one unit; an end beyond the type's digits is not known."""
+    wide = pa.decimal256(min(source.precision + 12, 76), source.scale)
+    step = pa.scalar(Decimal(width - 1).scaleb(-source.scale), wide)
+    ends = pc.add(values.cast(wide), step)
+    highest = pa.scalar(Decimal(10**source.precision - 1).scaleb(-source.scale), ends.type)
+    return pc.min_element_wise(ends, highest, skip_nulls=False).cast(source)
+
+
+def _text_ends(values: pa.Array, width: int) -> pa.Array:
+    """Text shorter than the width is whole; longer text goes on below `ABOVE_TEXT`."""
+    if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
+        return _bytes_ends(values.cast(pa.binary()), width)
+    plain = values.cast(pa.binary())
+    longer = pc.binary_join_element_wise(plain, pa.scalar(ABOVE_TEXT), pa.scalar(b""))
+    return pc.if_else(pc.less(pc.utf8_length(values), width), plain, longer)
+
+
+def _bytes_ends(values: pa.Array, width: int) -> pa.Array:
+    """Bytes cut at the width end below the next number of that width; none follows all ones."""
+    cut = pc.greater_equal(pc.binary_length(values), width).fill_null(False)
+    rows = np.frombuffer(b"".join(values.filter(cut).to_pylist()), dtype=np.uint8)
+    rows = rows.reshape(-1, width)
+    carry = np.cumprod(rows[:, ::-1] == 0xFF, axis=1)[:, ::-1].astype(np.uint8)
+    added = np.concatenate([carry[:, 1:], np.ones((len(rows), 1), np.uint8)], axis=1)
+    following = [bytes(row) for row in rows + added]
+    known = ~carry[:, 0].astype(bool) if width else np.zeros(len(rows), dtype=bool)
+    ends = pa.array(following, pa.binary(), mask=~known)
+    return pc.replace_with_mask(values, cut, ends)
+
+
+def _date_edge(name: str, values: pa.Array, source: pa.DataType, *, end: bool) -> pa.Array:
+    """Return the first or the last instant of each year, month, day or hour.
+
+    Writers of old rounded times before 1970 towards zero, so a period that is not after it may
+    also hold what belongs to the period before; only `day` of a date never could go wrong.
+    """
+    of_date = pa.types.is_date32(source)
+    periods = np.asarray(values.cast(pa.int32()).fill_null(0)).astype(np.int64)
+    if end:
+        periods = periods + 1
+    elif not (of_date and name == "day"):
+        periods = np.where(periods <= 0, periods - 1, periods)
+    unit = "D" if of_date else source.unit
+    edges, unknown = _converted(periods, _DATE_UNITS[name], unit)
+    edges = edges - 1 if end else edges
+    mask = np.asarray(values.is_null()) | unknown
+    whole = pa.array(edges, pa.int64(), mask=mask)
+    return whole.cast(pa.int32()).cast(source) if of_date else whole.cast(source)
+
+
+def _converted(periods: Numbers, coarse: str, fine: str) -> tuple[Numbers, Numbers]:
+    """Return instants in the fine unit, and where they do not fit in it."""
+    limit = {"D": 2**31 - 400, "s": 2**62, "ms": 2**62, "us": 2**62, "ns": 2**63 - 10**14}[fine]
+    hours = periods.view(f"datetime64[{coarse}]").astype("datetime64[h]").view(np.int64)
+    per_hour = {"D": 1 / 24, "s": 3600, "ms": 3.6e6, "us": 3.6e9, "ns": 3.6e12}[fine]
+    unknown = np.abs(hours * per_hour) > limit
+    safe = np.where(unknown, 0, periods)
+    return safe.view(f"datetime64[{coarse}]").astype(f"datetime64[{fine}]").view(np.int64), unknown
