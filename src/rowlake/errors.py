@@ -11,6 +11,7 @@
     ├── CorruptTableError         a file of the table is missing, damaged or unreadable
     ├── StorageError              storage or catalog could not be reached, or refused
     │   └── MissingFileError      no file where one was asked for
+    ├── EngineError               Spark or Java is missing, does not start or lost the work
     └── InternalError             our bug
 
 Each carries its facts as fields and renders its text from them: what could not be done, to
@@ -137,6 +138,10 @@ class StorageError(RowlakeError):
 
 class MissingFileError(StorageError):
     """There is no file at `location`; whoever knows the table says what that means for it."""
+
+
+class EngineError(RowlakeError):
+    """Spark or Java is missing, does not start, or could not finish the work."""
 
 
 class InternalError(RowlakeError):
