@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from bench import report, results
+from bench import markdown, report, results
 from bench.cases import CASES
 from bench.lab import Lab
 from bench.options import DEFAULT_ROWS, Options
 from bench.peers import PEERS
 from bench.rounds import Outcome, run_rounds
-from bench.targets import TARGETS, Verdict, judge_all
+from bench.targets import TARGETS, judge_all
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bench.case import Case
 
 
@@ -31,6 +33,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="measured rounds per case")
     parser.add_argument("--peers", nargs="*", default=[], metavar="PEER", help="only these peers")
     parser.add_argument("--full", action="store_true", help="the long form: more rounds, all rows")
+    parser.add_argument(
+        "--docs", action="store_true", help="put the figures into docs/benchmarks.md"
+    )
     parser.add_argument("--list", action="store_true", help="show the cases and peers and stop")
     parsed = parser.parse_args(arguments)
     unknown = [name for name in parsed.cases if name not in CASES]
@@ -60,7 +65,8 @@ def run_case(lab: Lab, case: Case, console: Console) -> Outcome:
     return outcome
 
 
-def run(options: Options, console: Console) -> tuple[list[Outcome], list[Verdict]]:
+def run(options: Options, console: Console) -> tuple[list[Outcome], Path]:
+    """Run the cases and return what they gave and the file that keeps it."""
     lab = Lab(options)
     outcomes: list[Outcome] = []
     try:
@@ -73,7 +79,7 @@ def run(options: Options, console: Console) -> tuple[list[Outcome], list[Verdict
         lab.close()
     console.print(report.verdict_table(verdicts))
     console.print(f"results: {path}", highlight=False)
-    return outcomes, verdicts
+    return outcomes, path
 
 
 def _targets_of(outcomes: list[Outcome]) -> list[Any]:
@@ -102,7 +108,9 @@ def main(arguments: list[str]) -> int:
         peers=tuple(parsed.peers),
         full=parsed.full,
     )
-    outcomes, _ = run(options, console)
+    outcomes, path = run(options, console)
+    if parsed.docs:
+        markdown.write_document(path)
     wrong = [o for o in outcomes if o.disagreements or o.failures]
     return 1 if wrong else 0
 

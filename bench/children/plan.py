@@ -52,7 +52,7 @@ def rowlake_planner(warehouse: Path) -> Planner:
 
 
 def main(system: str, warehouse: str, name: str, ticket: str, cache: str) -> None:
-    os.environ["XDG_CACHE_HOME"] = cache
+    os.environ["ROWLAKE_CACHE_DIR"] = cache
     root = Path(warehouse)
     plan = rowlake_planner(root) if system == "rowlake" else pyiceberg_planner()
     plan(TableRef(root, WARMUP), None)

@@ -1,0 +1,107 @@
+"""The figures of a run as Markdown, for docs/benchmarks.md.
+
+Comes in: a results file. Goes out: the document with everything between the two marks made new;
+what stands outside them is written by people and stays.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bench.report import quantity, seconds, size
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+BEGIN = "<!-- figures: begin -->"
+END = "<!-- figures: end -->"
+
+
+def write_document(results: Path, document: Path = DOCUMENT) -> None:
+    """Put the figures of a results file into the document."""
+    text = document.read_text()
+    head, rest = text.split(BEGIN, 1)
+    tail = rest.split(END, 1)[1]
+    document.write_text(f"{head}{BEGIN}\n{figures(json.loads(results.read_text()))}\n{END}{tail}")
+
+
+def figures(results: dict[str, Any]) -> str:
+    """Return all sections: the run, the targets, one table per case."""
+    parts = [run_line(results["run"]), targets_section(results["targets"])]
+    parts += [case_section(case) for case in results["cases"]]
+    parts.append(configurations_section(results["configurations"]))
+    return "\n\n".join(parts)
+
+
+def run_line(run: dict[str, Any]) -> str:
+    machine, options = run["machine"], run["options"]
+    versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+    rows = round(options["rows"] * options["scale"])
+    return (
+        f"Run of {run['finished'][:10]}: {rows:,} rows, {machine['cores']} cores, "
+        f"{size(machine['memory_bytes'])} of memory, Python {machine['python']}; {versions}."
+    )
+
+
+def targets_section(targets: list[dict[str, Any]]) -> str:
+    rows = [
+        (
+            target["target"]["text"],
+            _value(target["metric"], target["ours"]),
+            _beside(target),
+            "" if target["ratio"] is None else f"{target['ratio']:.2f}×",
+            target["outcome"],
+        )
+        for target in targets
+    ]
+    return "### Targets\n\n" + table(("target", "ours", "beside", "ratio", "outcome"), rows)
+
+
+def _beside(target: dict[str, Any]) -> str:
+    if target["theirs"] is None:
+        return ""
+    return f"{target['peer']}: {_value(target['metric'], target['theirs'])}"
+
+
+def _value(metric: str, value: float | None) -> str:
+    return "" if value is None else quantity(metric, value)
+
+
+def case_section(case: dict[str, Any]) -> str:
+    measured = [found for found in case["measurements"] if found["samples"]]
+    rows = [
+        (
+            found["step"],
+            found["system"],
+            seconds(found["median"]["wall_s"]),
+            seconds(found["median"]["cpu_s"]),
+            _facts(found),
+        )
+        for found in measured
+    ]
+    agreed = all(truth["equal"] for truth in case["truths"])
+    notes = [] if agreed else ["**The systems did not agree on the rows.**"]
+    notes += [f"{f['system'] or 'The case'} failed: {f['message']}" for f in case["failures"]]
+    heading = f"### {case['title']} (`{case['case']}`)"
+    body = table(("step", "system", "wall", "CPU", "facts"), rows)
+    return "\n\n".join([heading, body, *notes])
+
+
+def _facts(found: dict[str, Any]) -> str:
+    median, facts = found["median"], found["samples"][0]["facts"]
+    names = [name for name in facts if name in median]
+    return ", ".join(f"{name} {quantity(name, median[name])}" for name in names)
+
+
+def configurations_section(configurations: dict[str, dict[str, str]]) -> str:
+    lines = [
+        f"- **{system}**: " + "; ".join(f"{key}: {value}" for key, value in settings.items())
+        for system, settings in configurations.items()
+    ]
+    return "### Configurations\n\n" + "\n".join(lines)
+
+
+def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
