@@ -1,0 +1,62 @@
+"""How one kind of catalog loads, creates and swaps metadata; three kinds, chosen once.
+
+- SQL catalogs (SQLite and PostgreSQL included): we read and write the metadata files and swap
+  the pointer in the database;
+- the file-system catalog: the version files are the pointer;
+- all others (REST, Hive, Glue, …): through PyIceberg's own methods.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.metadata import Definition
+    from rowlake.catalog.names import Identifier
+
+
+class Backend(Protocol):
+    """What each kind does. Errors are PyIceberg's or rowlake's; callers translate."""
+
+    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:
+        """Return the table as it is now; `known` may save reading what has not changed."""
+
+    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
+        """Return a table that the first commit creates; nothing is written yet."""
+
+    def commit(
+        self,
+        handle: TableHandle,
+        updates: Sequence[TableUpdate],
+        requirements: Sequence[TableRequirement],
+    ) -> TableHandle:
+        """Validate, apply, write and swap; returns the table after it.
+
+        Raises PyIceberg's CommitFailedException where the requirements do not hold or another
+        commit was first, CommitStateUnknownException where nobody can tell.
+        """
+
+
+def backend_of(catalog: Catalog) -> Backend:
+    """Return the backend of a catalog's kind."""
+    from rowlake.catalog.filesystem import FileSystemCatalog
+
+    if isinstance(catalog, FileSystemCatalog):
+        from rowlake.catalog.filesystem_backend import FileSystemBackend
+
+        return FileSystemBackend(catalog)
+    sql = sys.modules.get("pyiceberg.catalog.sql")
+    if sql is not None and isinstance(catalog, sql.SqlCatalog):
+        from rowlake.catalog.sql import SqlBackend
+
+        return SqlBackend(catalog)
+    from rowlake.catalog.generic import GenericBackend
+
+    return GenericBackend(catalog)

@@ -1,0 +1,86 @@
+"""Commits: landed, conflict or unknown, and never a guess.
+
+A `RowlakeError` out of here means that the commit did not land and cannot by trying again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from pyiceberg.table.update import AddSnapshotUpdate
+
+from rowlake.catalog.backend import backend_of
+from rowlake.catalog.failures import meaning
+from rowlake.catalog.outcome import Conflict, Fate, Landed, Outcome, Unknown, fate_of, status_of
+from rowlake.errors import InternalError, RowlakeError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+    from rowlake.catalog.handle import TableHandle
+
+# When a commit's outcome is unknown, the table is looked at after so many seconds each.
+LOOKS = (0.0, 0.5, 2.0)
+
+
+def commit_updates(
+    handle: TableHandle,
+    updates: Sequence[TableUpdate],
+    requirements: Sequence[TableRequirement],
+) -> Outcome:
+    """Apply updates to a table where the requirements hold, all or nothing.
+
+    A staged table is created by it. Where the answer of the catalog is lost, the table is
+    looked at: a snapshot of ours in it proves that the commit landed.
+    """
+    try:
+        return Landed(backend_of(handle.catalog).commit(handle, updates, requirements))
+    except Exception as error:
+        fate = fate_of(error)
+        if fate is Fate.CONFLICT:
+            return Conflict(_text(error))
+        if fate is Fate.FAILED:
+            raise _failure(handle, error) from error
+        return look(handle, updates, _text(error))
+
+
+def look(handle: TableHandle, updates: Sequence[TableUpdate], cause: str) -> Outcome:
+    """Look whether a commit of unknown outcome landed; unknown where it left no trace."""
+    ours = {
+        update.snapshot.snapshot_id for update in updates if isinstance(update, AddSnapshotUpdate)
+    }
+    if not ours:
+        return Unknown(cause)
+    for seconds in LOOKS:
+        time.sleep(seconds)
+        seen = _seen(handle)
+        if seen is not None and ours <= {one.snapshot_id for one in seen.metadata.snapshots}:
+            return Landed(seen)
+    return Unknown(cause)
+
+
+def _seen(handle: TableHandle) -> TableHandle | None:
+    # Whatever goes wrong while looking, the outcome is as unknown as it was.
+    try:
+        seen = backend_of(handle.catalog).load(handle.identifier, handle)
+    except Exception:  # noqa: BLE001
+        return None
+    return seen if seen.metadata.table_uuid == handle.metadata.table_uuid else None
+
+
+def _failure(handle: TableHandle, error: Exception) -> RowlakeError:
+    if isinstance(error, RowlakeError):
+        return error
+    meant = meaning(handle.catalog, f"commit to {handle.name}", handle.identifier, error)
+    return meant or InternalError(f"Commit to {handle.name} failed: {error!r}")
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, StorageError):
+        return str(error)
+    status = status_of(error)
+    text = " ".join(str(error).split()) or type(error).__name__
+    return f"the catalog answered {status} ({text})" if status else text

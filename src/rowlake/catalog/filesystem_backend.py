@@ -1,0 +1,69 @@
+"""The file-system catalog as a backend: no PyIceberg table objects, no second read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.metadata import apply_updates, read_metadata
+from rowlake.storage.filesystems import io_properties
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+    from rowlake.catalog.filesystem import FileSystemCatalog
+    from rowlake.catalog.metadata import Definition
+    from rowlake.catalog.names import Identifier
+
+
+@dataclass(frozen=True)
+class FileSystemBackend:
+    """Tables as folders."""
+
+    catalog: FileSystemCatalog
+
+    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:
+        """Return the table at its newest version; an unchanged one is not read again."""
+        version = self.catalog.newest(identifier)
+        if known is not None and known.metadata_location == version.location:
+            return known
+        metadata = read_metadata(version.location, self.catalog.storage)
+        return self._handle(identifier, metadata, version.location)
+
+    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
+        """Return a table that the first commit creates."""
+        metadata = self.catalog.new_table_metadata(identifier, definition)
+        return self._handle(identifier, metadata, None)
+
+    def commit(
+        self,
+        handle: TableHandle,
+        updates: Sequence[TableUpdate],
+        requirements: Sequence[TableRequirement],
+    ) -> TableHandle:
+        """Make the next version, or the first for a staged table."""
+        if handle.is_staged:
+            metadata = apply_updates(handle.metadata, None, updates) if updates else handle.metadata
+            version = self.catalog.write_version(handle.identifier, 1, metadata, metadata)
+            return replace(handle, metadata=metadata, metadata_location=version.location)
+        current = self.catalog.newest(handle.identifier)
+        known = handle.metadata_location == current.location
+        base = handle.metadata if known else read_metadata(current.location, self.catalog.storage)
+        metadata, made = self.catalog.commit_version(
+            handle.identifier,
+            base,
+            current,
+            requirements=tuple(requirements),
+            updates=tuple(updates),
+        )
+        return self._handle(handle.identifier, metadata, made.location)
+
+    def _handle(
+        self, identifier: Identifier, metadata: TableMetadata, location: str | None
+    ) -> TableHandle:
+        properties = {**self.catalog.properties, **metadata.properties}
+        return TableHandle(identifier, self.catalog, metadata, location, io_properties(properties))

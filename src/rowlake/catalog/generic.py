@@ -1,0 +1,118 @@
+"""Catalogs that do it all themselves, through PyIceberg's methods: REST, Hive, Glue, …."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.table.update import (
+    AddPartitionSpecUpdate,
+    AddSchemaUpdate,
+    AddSortOrderUpdate,
+    AssertCreate,
+    AssignUUIDUpdate,
+    SetCurrentSchemaUpdate,
+    SetDefaultSortOrderUpdate,
+    SetDefaultSpecUpdate,
+    SetLocationUpdate,
+    SetPropertiesUpdate,
+    UpgradeFormatVersionUpdate,
+)
+
+from rowlake.catalog._compat import staged_table
+from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.metadata import outdated_files
+from rowlake.storage.filesystems import io_properties
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+    from rowlake.catalog.metadata import Definition
+    from rowlake.catalog.names import Identifier
+
+
+@dataclass(frozen=True)
+class GenericBackend:
+    """A catalog used through PyIceberg's public methods only."""
+
+    catalog: Catalog
+
+    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:  # noqa: ARG002
+        """Return the table as it is now."""
+        return handle_of(self.catalog, identifier, self.catalog.load_table(identifier))
+
+    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
+        """Return a table that the first commit creates; a REST catalog says where it will be."""
+        transaction = self.catalog.create_table_transaction(
+            identifier,
+            definition.schema,
+            definition.location,
+            definition.spec,
+            definition.sort_order,
+            dict(definition.properties),
+        )
+        staged = handle_of(self.catalog, identifier, staged_table(transaction))
+        return replace(staged, metadata=transaction.table_metadata, metadata_location=None)
+
+    def commit(
+        self,
+        handle: TableHandle,
+        updates: Sequence[TableUpdate],
+        requirements: Sequence[TableRequirement],
+    ) -> TableHandle:
+        """Let the catalog validate, apply and swap."""
+        if handle.is_staged:
+            updates = [*creation_updates(handle.metadata), *updates]
+            requirements = [AssertCreate()]
+        answer = self.catalog.commit_table(
+            handle.to_pyiceberg(), tuple(requirements), tuple(updates)
+        )
+        landed = replace(
+            handle, metadata=answer.metadata, metadata_location=answer.metadata_location
+        )
+        if not _cleans_up_itself(self.catalog):
+            landed.storage.delete(outdated_files(handle.metadata, landed.metadata))
+        return landed
+
+
+def _cleans_up_itself(catalog: Catalog) -> bool:
+    return any(kind.__name__ == "RestCatalog" for kind in type(catalog).__mro__)
+
+
+def handle_of(catalog: Catalog, identifier: Identifier, table: Table) -> TableHandle:
+    """Return the handle of a table that PyIceberg loaded."""
+    return TableHandle(
+        identifier,
+        catalog,
+        table.metadata,
+        table.metadata_location,
+        io_properties(table.io.properties),
+        dict(table.config),
+    )
+
+
+def creation_updates(metadata: TableMetadata) -> list[TableUpdate]:
+    """Return the updates that make this table out of nothing."""
+    spec = metadata.spec()
+    order = UNSORTED_SORT_ORDER if metadata.sort_order().is_unsorted else metadata.sort_order()
+    return [
+        AssignUUIDUpdate(uuid=metadata.table_uuid),
+        UpgradeFormatVersionUpdate(format_version=metadata.format_version),  # type: ignore[call-arg]
+        AddSchemaUpdate(schema_=metadata.schema()),  # type: ignore[call-arg]
+        SetCurrentSchemaUpdate(schema_id=-1),  # type: ignore[call-arg]
+        AddPartitionSpecUpdate(
+            spec=UNPARTITIONED_PARTITION_SPEC if spec.is_unpartitioned() else spec
+        ),
+        SetDefaultSpecUpdate(spec_id=-1),  # type: ignore[call-arg]
+        AddSortOrderUpdate(sort_order=order),  # type: ignore[call-arg]
+        SetDefaultSortOrderUpdate(sort_order_id=-1),  # type: ignore[call-arg]
+        SetLocationUpdate(location=metadata.location),
+        SetPropertiesUpdate(updates=dict(metadata.properties)),
+    ]

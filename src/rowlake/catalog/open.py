@@ -1,0 +1,138 @@
+"""Opening a catalog from what a user gave to `connect`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyiceberg.catalog import Catalog, list_catalogs, load_catalog
+
+from rowlake.catalog.failures import is_of_database, is_of_network, without_password
+from rowlake.catalog.names import near
+from rowlake.errors import InvalidStatementError, RowlakeError, StorageError
+from rowlake.storage.failures import storage_failure
+from rowlake.storage.locations import is_remote, split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_WAREHOUSE = "lakehouse"
+FILE_SYSTEM = "filesystem"
+NAME = "rowlake"
+
+logger = logging.getLogger("rowlake")
+
+
+def open_catalog(
+    warehouse: str | Path | None = None,
+    catalog: str | Mapping[str, str] | Catalog | None = None,
+) -> Catalog:
+    """Return a catalog.
+
+    - None: SQLite inside the warehouse (default `./lakehouse`, made where there is none); a
+      warehouse on an object store has no place for it and gets the file-system catalog;
+    - `"filesystem"`: the file-system catalog;
+    - another name: from PyIceberg's configuration; a mapping: PyIceberg's catalog properties;
+    - a PyIceberg catalog: as it is.
+    """
+    place = None if warehouse is None else _absolute(str(warehouse))
+    if isinstance(catalog, Catalog):
+        return catalog
+    if catalog is None:
+        return _without_server(place or _absolute(DEFAULT_WAREHOUSE))
+    if catalog == FILE_SYSTEM:
+        return _filesystem(place or _absolute(DEFAULT_WAREHOUSE), {})
+    if isinstance(catalog, str):
+        return _by_name(catalog, place)
+    return _by_properties({key: str(value) for key, value in catalog.items()}, place)
+
+
+def _absolute(warehouse: str) -> str:
+    parts = split(warehouse)
+    text = parts.path if parts.is_local and not parts.prefix else warehouse
+    return text.rstrip("/") or "/"
+
+
+def _without_server(warehouse: str) -> Catalog:
+    if is_remote(warehouse):
+        logger.warning(
+            "%s cannot hold a SQLite catalog; using the file-system catalog "
+            '(catalog="filesystem" says so without this warning).',
+            warehouse,
+        )
+        return _filesystem(warehouse, {})
+    from rowlake.catalog.embedded import FILE_NAME, EmbeddedCatalog
+
+    folder = Path(split(warehouse).path)
+    _make_folder(folder)
+    try:
+        return EmbeddedCatalog(NAME, folder / FILE_NAME, warehouse=warehouse)
+    except Exception as error:
+        raise _not_opened(str(folder / FILE_NAME), error) from error
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_failure(str(folder), error) from error
+
+
+def _filesystem(warehouse: str, properties: Mapping[str, str]) -> Catalog:
+    from rowlake.catalog.filesystem import FileSystemCatalog
+
+    opened = FileSystemCatalog(NAME, **{**properties, "warehouse": warehouse})
+    if is_remote(warehouse):
+        opened.storage.exists(warehouse)  # a bucket that is not there should be known now
+    else:
+        _make_folder(Path(split(warehouse).path))
+    return opened
+
+
+def _by_name(name: str, warehouse: str | None) -> Catalog:
+    known = list_catalogs()
+    if name not in known and name.lower() not in known:
+        hint = f" Did you mean {', '.join(near(name, known))}?" if near(name, known) else ""
+        raise InvalidStatementError(
+            f"There is no catalog {name} in PyIceberg's configuration (.pyiceberg.yaml or "
+            f"PYICEBERG_CATALOG__{name.upper()}__URI; known: {', '.join(known) or 'none'}).{hint}"
+        )
+    given = {"warehouse": warehouse} if warehouse else {}
+    return _load(name, given)
+
+
+def _by_properties(properties: dict[str, str], warehouse: str | None) -> Catalog:
+    name = properties.pop("name", NAME)
+    if warehouse:
+        properties["warehouse"] = warehouse
+    if properties.get("type", "").lower() in {FILE_SYSTEM, "hadoop"}:
+        del properties["type"]
+        place = properties.pop("warehouse", DEFAULT_WAREHOUSE)
+        return _filesystem(_absolute(place), properties)
+    return _load(name, properties)
+
+
+def _load(name: str, properties: Mapping[str, str]) -> Catalog:
+    try:
+        opened = load_catalog(name, **properties)
+    except Exception as error:
+        raise _not_opened(str(properties.get("uri", name)), error) from error
+    if "pyiceberg.catalog.sql" in sys.modules and hasattr(opened, "engine"):
+        from rowlake.catalog.embedded import make_patient
+
+        make_patient(opened.engine)
+    return opened
+
+
+def _not_opened(place: str, error: Exception) -> RowlakeError:
+    if isinstance(error, RowlakeError):
+        return error
+    place = without_password(place)
+    text = without_password(str(getattr(error, "orig", None) or error)).strip()
+    if isinstance(error, OSError) or is_of_network(error) or is_of_database(error):
+        return StorageError(
+            place, text.splitlines()[0], advice="Check that the catalog runs and its address."
+        )
+    return InvalidStatementError(f"Cannot open the catalog {place}: {text}")

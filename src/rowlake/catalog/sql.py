@@ -1,0 +1,234 @@
+"""SQL catalogs: the pointer to the metadata file is a row, swapped by compare-and-set.
+
+The layout is that of PyIceberg's SqlCatalog and Java's JdbcCatalog, so all of them may commit
+to one table. Invariant: a metadata file that lost its race is deleted; one whose outcome is
+unknown is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from sqlalchemy import insert, select, update
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from rowlake.catalog._compat import sql_row, sql_table_filter
+from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.metadata import (
+    apply_updates,
+    new_location,
+    new_metadata,
+    outdated_files,
+    read_metadata,
+    to_bytes,
+    validate,
+    version_of,
+)
+from rowlake.catalog.names import folder_name
+from rowlake.errors import InvalidStatementError
+from rowlake.storage.files import Storage
+from rowlake.storage.filesystems import io_properties
+from rowlake.storage.locations import join
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+    from sqlalchemy import ColumnElement
+
+    from rowlake.catalog.metadata import Definition
+    from rowlake.catalog.names import Identifier
+
+
+@dataclass(frozen=True)
+class Swap:
+    """One pointer to move: the table after it, and the metadata it was made from."""
+
+    base: TableHandle
+    after: TableHandle
+
+
+@dataclass(frozen=True)
+class SqlBackend:
+    """A catalog in a database."""
+
+    catalog: SqlCatalog
+
+    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:
+        """Return the table as it is now; unchanged metadata is not read again."""
+        location = self._pointer(identifier)
+        if location is None:
+            raise NoSuchTableError(f"Table does not exist: {identifier}")
+        if known is not None and known.metadata_location == location:
+            return known
+        metadata = read_metadata(location, Storage(self.catalog.properties))
+        return self._handle(identifier, metadata, location)
+
+    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
+        """Return a table that the first commit creates."""
+        if self._pointer(identifier) is not None:
+            raise TableAlreadyExistsError(f"Table already exists: {identifier}")
+        location = definition.location or self._default_location(identifier)
+        return self._handle(identifier, new_metadata(definition, location), None)
+
+    def commit(
+        self,
+        handle: TableHandle,
+        updates: Sequence[TableUpdate],
+        requirements: Sequence[TableRequirement],
+    ) -> TableHandle:
+        """Write the new metadata file and swap the pointer, or insert it for a staged table."""
+        if handle.is_staged:
+            return self._create(handle, updates)
+        swap = self.prepare(handle, updates, requirements)
+        if swap.after is swap.base:
+            return swap.base
+        self.swap([swap])
+        return swap.after
+
+    def prepare(
+        self,
+        handle: TableHandle,
+        updates: Sequence[TableUpdate],
+        requirements: Sequence[TableRequirement],
+    ) -> Swap:
+        """Apply the updates to the table as it is now and write its new metadata file."""
+        base = self.load(handle.identifier, handle)
+        validate(requirements, base.metadata)
+        metadata = apply_updates(base.metadata, base.metadata_location, updates)
+        if metadata == base.metadata:
+            return Swap(base, base)
+        location = new_location(metadata, version_of(base.metadata_location) + 1)
+        after = self._handle(handle.identifier, metadata, location)
+        after.storage.write(location, to_bytes(metadata, location))
+        return Swap(base, after)
+
+    def swap(self, swaps: Sequence[Swap]) -> None:
+        """Move the pointers, all or none, then delete what the tables no longer log."""
+        sent = False
+        try:
+            with Session(self.catalog.engine) as session:
+                for one in swaps:
+                    self._move(session, one)
+                sent = True
+                session.commit()
+        except SQLAlchemyError as error:
+            # Before COMMIT was sent nothing can have landed.
+            if not (sent and all(self._has_landed(one, error) for one in swaps)):
+                _discard(swaps)
+                raise CommitFailedException(str(error)) from error
+        except CommitFailedException:
+            _discard(swaps)
+            raise
+        for one in swaps:
+            one.after.storage.delete(outdated_files(one.base.metadata, one.after.metadata))
+
+    def _move(self, session: Session, one: Swap) -> None:
+        moved = session.execute(
+            update(IcebergTables)
+            .where(
+                *self._row(one.base.identifier),
+                IcebergTables.metadata_location == one.base.metadata_location,
+            )
+            .values(
+                metadata_location=one.after.metadata_location,
+                previous_metadata_location=one.base.metadata_location,
+            )
+        )
+        if moved.rowcount < 1:  # type: ignore[attr-defined]
+            raise CommitFailedException(f"{one.base.name} was changed by another commit")
+
+    def _has_landed(self, one: Swap, error: SQLAlchemyError) -> bool:
+        """Look whether a COMMIT without an answer landed.
+
+        The row lock of the lost transaction, if it still runs, makes this wait for its end.
+        Raises CommitStateUnknownException where the database does not say, or no longer can.
+        """
+        pointers = IcebergTables.metadata_location, IcebergTables.previous_metadata_location
+        query = select(*pointers).where(*self._row(one.base.identifier)).with_for_update()
+        try:
+            with Session(self.catalog.engine) as session:
+                found = session.execute(query).one_or_none()
+        except SQLAlchemyError:
+            raise CommitStateUnknownException(str(error)) from error
+        if found is not None and one.after.metadata_location in found:
+            return True
+        if found is not None and found[0] == one.base.metadata_location:
+            return False
+        raise CommitStateUnknownException(str(error)) from error
+
+    def _create(self, staged: TableHandle, updates: Sequence[TableUpdate]) -> TableHandle:
+        metadata = apply_updates(staged.metadata, None, updates) if updates else staged.metadata
+        location = new_location(metadata, 0)
+        staged.storage.write(location, to_bytes(metadata, location))
+        try:
+            self.insert(staged.identifier, location)
+        except (TableAlreadyExistsError, NoSuchNamespaceError):
+            staged.storage.delete([location])
+            raise
+        return replace(staged, metadata=metadata, metadata_location=location)
+
+    def insert(self, identifier: Identifier, location: str) -> None:
+        """Add the row of a table whose metadata file is there."""
+        namespace = ".".join(identifier[:-1])
+        if not self.catalog.namespace_exists(identifier[:-1]):
+            raise NoSuchNamespaceError(f"Namespace does not exist: {namespace}")
+        row = sql_row(self.catalog, namespace, identifier[-1], location)
+        try:
+            with Session(self.catalog.engine) as session:
+                session.execute(insert(IcebergTables).values(**row))
+                session.commit()
+        except IntegrityError as error:
+            raise TableAlreadyExistsError(f"Table already exists: {identifier}") from error
+        except SQLAlchemyError as error:
+            raise CommitStateUnknownException(str(error)) from error
+
+    def _pointer(self, identifier: Identifier) -> str | None:
+        query = select(IcebergTables.metadata_location).where(*self._row(identifier))
+        with Session(self.catalog.engine) as session:
+            return session.scalar(query)
+
+    def _row(self, identifier: Identifier) -> list[ColumnElement[bool]]:
+        return [
+            IcebergTables.catalog_name == self.catalog.name,
+            IcebergTables.table_namespace == ".".join(identifier[:-1]),
+            IcebergTables.table_name == identifier[-1],
+            *sql_table_filter(self.catalog),
+        ]
+
+    def _default_location(self, identifier: Identifier) -> str:
+        namespace = identifier[:-1]
+        if not self.catalog.namespace_exists(namespace):
+            raise NoSuchNamespaceError(f"Namespace does not exist: {namespace}")
+        below = self.catalog.load_namespace_properties(namespace).get("location")
+        warehouse = self.catalog.properties.get("warehouse")
+        if below:
+            return join(below, folder_name(identifier[-1]))
+        if not warehouse:
+            raise InvalidStatementError(
+                "The catalog has no warehouse: give one, or give the table a location."
+            )
+        return join(warehouse, folder_name(".".join(namespace)), folder_name(identifier[-1]))
+
+    def _handle(
+        self, identifier: Identifier, metadata: TableMetadata, location: str | None
+    ) -> TableHandle:
+        properties = {**self.catalog.properties, **metadata.properties}
+        return TableHandle(identifier, self.catalog, metadata, location, io_properties(properties))
+
+
+def _discard(swaps: Sequence[Swap]) -> None:
+    for one in swaps:
+        if one.after.metadata_location and one.after is not one.base:
+            one.after.storage.delete([one.after.metadata_location])

@@ -1,0 +1,231 @@
+"""Tables and namespaces of a catalog, by name, with rowlake's errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyiceberg import exceptions as theirs
+
+from rowlake.catalog.backend import backend_of
+from rowlake.catalog.failures import failing
+from rowlake.catalog.filesystem import FileSystemCatalog
+from rowlake.catalog.metadata import read_metadata
+from rowlake.catalog.names import folder_name, levels_of, near, quoted, table_levels
+from rowlake.catalog.purge import files_of, gc_allowed
+from rowlake.errors import InvalidStatementError, TableNotFoundError
+from rowlake.storage.files import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyiceberg.catalog import Catalog
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.metadata import Definition
+    from rowlake.catalog.names import Identifier, Name
+
+
+def load_table(catalog: Catalog, name: Name) -> TableHandle:
+    """Return a table as it is now."""
+    identifier = table_levels(name)
+    with failing(catalog, f"load {quoted(identifier)}", identifier):
+        try:
+            return backend_of(catalog).load(identifier, None)
+        except (theirs.NoSuchTableError, theirs.NoSuchNamespaceError) as error:
+            raise _not_found(catalog, identifier) from error
+
+
+def refresh(handle: TableHandle) -> TableHandle:
+    """Return the table as it is now; the same handle where nothing changed."""
+    with failing(handle.catalog, f"load {handle.name}", handle.identifier):
+        return backend_of(handle.catalog).load(handle.identifier, handle)
+
+
+def table_exists(catalog: Catalog, name: Name) -> bool:
+    """Return whether there is such a table."""
+    identifier = table_levels(name)
+    with failing(catalog, f"look for {quoted(identifier)}", identifier):
+        try:
+            return bool(catalog.table_exists(identifier))
+        except theirs.NoSuchNamespaceError:
+            return False
+
+
+def stage_table(catalog: Catalog, name: Name, definition: Definition) -> TableHandle:
+    """Return a table that the first commit to it creates, with all that this commit adds."""
+    identifier = table_levels(name)
+    with failing(catalog, f"create {quoted(identifier)}", identifier):
+        try:
+            return backend_of(catalog).stage(identifier, definition)
+        except theirs.NoSuchNamespaceError as error:
+            raise _no_namespace(catalog, identifier[:-1]) from error
+
+
+def create_table(catalog: Catalog, name: Name, definition: Definition) -> TableHandle:
+    """Create an empty table."""
+    staged = stage_table(catalog, name, definition)
+    with failing(catalog, f"create {staged.name}", staged.identifier):
+        return backend_of(catalog).commit(staged, (), ())
+
+
+def register_table(catalog: Catalog, name: Name, metadata_location: str) -> TableHandle:
+    """Add a table whose metadata file is there already."""
+    identifier = table_levels(name)
+    with failing(catalog, f"register {quoted(identifier)}", identifier):
+        read_metadata(metadata_location, Storage(catalog.properties))
+        if catalog.table_exists(identifier):
+            raise theirs.TableAlreadyExistsError
+        catalog.register_table(identifier, metadata_location)
+    return load_table(catalog, identifier)
+
+
+def drop_table(catalog: Catalog, name: Name, *, purge: bool = False) -> None:
+    """Take a table out of the catalog; with `purge` delete its files too.
+
+    The file-system catalog has no table without its folder, so there the folder always goes.
+    """
+    handle = load_table(catalog, name)
+    with failing(catalog, f"drop {handle.name}", handle.identifier):
+        if not purge:
+            return catalog.drop_table(handle.identifier)
+        gc_allowed(handle)
+        if _purges_itself(catalog):
+            return catalog.purge_table(handle.identifier)
+        files = files_of(handle)
+        catalog.drop_table(handle.identifier)
+        handle.storage.delete(files)
+        _remove_empty_folders(handle)
+    return None
+
+
+def _purges_itself(catalog: Catalog) -> bool:
+    return any(kind.__name__ == "RestCatalog" for kind in type(catalog).__mro__)
+
+
+def _remove_empty_folders(handle: TableHandle) -> None:
+    if not any(True for _ in handle.storage.list(handle.metadata.location)):
+        handle.storage.delete_folder(handle.metadata.location)
+
+
+def rename_table(catalog: Catalog, name: Name, new_name: Name) -> TableHandle:
+    """Rename a table."""
+    identifier, to = table_levels(name), table_levels(new_name)
+    load_table(catalog, identifier)
+    what = f"rename {quoted(identifier)} to {quoted(to)}"
+    with failing(catalog, what, to):
+        if not isinstance(catalog, FileSystemCatalog) and catalog.table_exists(to):
+            raise theirs.TableAlreadyExistsError
+        try:
+            catalog.rename_table(identifier, to)
+        except theirs.NoSuchNamespaceError as error:
+            raise _no_namespace(catalog, to[:-1]) from error
+    return load_table(catalog, to)
+
+
+def list_tables(catalog: Catalog, namespace: Name) -> list[Identifier]:
+    """Return the tables of a namespace, sorted."""
+    levels = levels_of(namespace)
+    with failing(catalog, f"list {quoted(levels)}", levels):
+        try:
+            return sorted(tuple(found) for found in catalog.list_tables(levels))
+        except theirs.NoSuchNamespaceError as error:
+            raise _no_namespace(catalog, levels) from error
+
+
+def list_namespaces(catalog: Catalog, below: Name = ()) -> list[Identifier]:
+    """Return the namespaces right below one (of the top without it), sorted."""
+    levels = levels_of(below) if below else ()
+    with failing(catalog, f"list the namespaces of {quoted(levels)}", levels):
+        try:
+            return sorted(tuple(found) for found in catalog.list_namespaces(levels))
+        except theirs.NoSuchNamespaceError as error:
+            raise _no_namespace(catalog, levels) from error
+
+
+def all_namespaces(catalog: Catalog) -> list[Identifier]:
+    """Return every namespace of every level, parents before children."""
+    found: list[Identifier] = []
+    pending = list_namespaces(catalog)
+    while pending:
+        current = pending.pop(0)
+        found.append(current)
+        pending = [*list_namespaces(catalog, current), *pending]
+    return found
+
+
+def namespace_exists(catalog: Catalog, namespace: Name) -> bool:
+    """Return whether there is such a namespace."""
+    levels = levels_of(namespace)
+    with failing(catalog, f"look for {quoted(levels)}", levels):
+        return bool(catalog.namespace_exists(levels))
+
+
+def create_namespace(
+    catalog: Catalog,
+    namespace: Name,
+    properties: Mapping[str, str] | None = None,
+    *,
+    exist_ok: bool = False,
+) -> None:
+    """Create a namespace; those above it need not be there."""
+    levels = levels_of(namespace)
+    _check_levels(catalog, levels)
+    with failing(catalog, f"create {quoted(levels)}", levels):
+        try:
+            catalog.create_namespace(levels, dict(properties or {}))
+        except theirs.NamespaceAlreadyExistsError:
+            if not exist_ok:
+                raise
+
+
+def drop_namespace(catalog: Catalog, namespace: Name) -> None:
+    """Drop a namespace that has no tables and no namespaces."""
+    levels = levels_of(namespace)
+    with failing(catalog, f"drop {quoted(levels)}", levels):
+        if not catalog.namespace_exists(levels):
+            raise _no_namespace(catalog, levels)
+        if catalog.list_namespaces(levels):
+            raise theirs.NamespaceNotEmptyError
+        catalog.drop_namespace(levels)
+
+
+def namespace_properties(catalog: Catalog, namespace: Name) -> dict[str, str]:
+    """Return the properties of a namespace."""
+    levels = levels_of(namespace)
+    with failing(catalog, f"describe {quoted(levels)}", levels):
+        found = catalog.load_namespace_properties(levels)
+    return {str(key): str(value) for key, value in found.items()}
+
+
+def _check_levels(catalog: Catalog, levels: Identifier) -> None:
+    # In a database a namespace is its levels with dots between them.
+    if hasattr(catalog, "engine") and any("." in level for level in levels):
+        raise InvalidStatementError(
+            f"Cannot create {quoted(levels)}: this catalog cannot keep a dot inside a namespace."
+        )
+    if hasattr(catalog, "engine") or isinstance(catalog, FileSystemCatalog):
+        for level in levels:
+            folder_name(level)
+
+
+def _not_found(catalog: Catalog, identifier: Identifier) -> TableNotFoundError:
+    try:
+        known = catalog.list_tables(identifier[:-1])
+    except theirs.NoSuchNamespaceError:
+        return _no_namespace(catalog, identifier[:-1])
+    except Exception:  # noqa: BLE001  (near names are a courtesy)
+        known = []
+    if not known and not catalog.namespace_exists(identifier[:-1]):
+        return _no_namespace(catalog, identifier[:-1])
+    names = {found[-1]: quoted(found) for found in known}
+    similar = [names[match] for match in near(identifier[-1], names)]
+    return TableNotFoundError(quoted(identifier), similar=similar)
+
+
+def _no_namespace(catalog: Catalog, levels: Identifier) -> TableNotFoundError:
+    try:
+        known = [quoted(found) for found in catalog.list_namespaces(levels[:-1])]
+    except Exception:  # noqa: BLE001  (near names are a courtesy)
+        known = []
+    name = quoted(levels)
+    return TableNotFoundError(name, kind="namespace", similar=near(name, known))
