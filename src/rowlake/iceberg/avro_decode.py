@@ -1,0 +1,421 @@
+"""Avro container files to Arrow: DataFusion for the many, plain Python for the few and the odd.
+
+Comes in: bytes or a local path of a file, and which fields are wanted, by field id. Goes out: an
+Arrow table with the writer's names and types. Two ways, with the same result:
+
+- DataFusion decodes hundreds of thousands of rows per second without the GIL, but costs an import
+  and trusts the schema's letter;
+- Python decodes some ten thousand per second, starts at once, and reads what DataFusion cannot:
+  names that Avro forbids (some writers do not escape them), and `fixed` partition values as
+  Iceberg Java writes them, with a length in front that the schema does not have.
+
+Invariant: a damaged file raises CorruptTableError, it never yields fewer or other rows.
+"""
+
+from __future__ import annotations
+
+import bz2
+import json
+import lzma
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.errors import CorruptTableError
+from rowlake.iceberg.avro_encode import MAGIC, SYNC_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+DATAFUSION_BATCH_ROWS = 1 << 16
+
+
+class Malformed(ValueError):
+    """The bytes do not follow the schema."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a container file says of itself; its blocks start at `end`."""
+
+    metadata: Mapping[str, str]
+    schema: dict[str, Any]
+    codec: str
+    sync: bytes
+    end: int
+
+    @property
+    def fields(self) -> list[dict[str, Any]]:
+        """The fields of the record."""
+        found: list[dict[str, Any]] = self.schema["fields"]
+        return found
+
+
+def read_header(data: bytes, location: str) -> Header:
+    """Return the header of a container file; `data` may be just its beginning."""
+    if data[: len(MAGIC)] != MAGIC:
+        raise CorruptTableError(location, "it is not an Avro file")
+    try:
+        pairs, end = _metadata(data, len(MAGIC))
+        schema = json.loads(pairs["avro.schema"])
+        fields = schema["fields"]
+    except (ValueError, KeyError, IndexError, TypeError, struct.error) as error:
+        raise CorruptTableError(location, "its Avro header is damaged") from error
+    if not isinstance(fields, list) or len(data) < end + SYNC_BYTES:
+        raise CorruptTableError(location, "its Avro header is damaged")
+    text = {key: value.decode(errors="replace") for key, value in pairs.items()}
+    codec = text.get("avro.codec", "null")
+    return Header(text, schema, codec, data[end : end + SYNC_BYTES], end + SYNC_BYTES)
+
+
+def _metadata(data: bytes, at: int) -> tuple[dict[str, bytes], int]:
+    pairs: dict[str, bytes] = {}
+    count, at = _long(data, at)
+    while count:
+        if count < 0:  # a block with its size in bytes after the count
+            count = -count
+            _, at = _long(data, at)
+        for _ in range(count):
+            key, at = _bytes(data, at)
+            pairs[key.decode()], at = _bytes(data, at)
+        count, at = _long(data, at)
+    return pairs, at
+
+
+def decode_python(data: bytes, location: str, keep: Collection[int] | None = None) -> pa.Table:
+    """Decode a file in Python; `keep` has the ids of wanted fields (None: all)."""
+    header = read_header(data, location)
+    layouts = (True, False) if has_plain_fixed(header.schema) else (False,)
+    blocks = list(_blocks(data, header, location))
+    for prefixed in layouts:
+        read = _Readers(prefixed).of(header.schema)
+        try:
+            rows = [row for count, raw in blocks for row in _rows(raw, count, read)]
+            return _to_table(rows, pruned(header.schema, keep))
+        except (ValueError, IndexError, OverflowError, struct.error, pa.ArrowException) as error:
+            failure = error
+    raise CorruptTableError(location, f"its rows do not follow its schema ({failure})")
+
+
+def pruned(record: dict[str, Any], keep: Collection[int] | None) -> dict[str, Any]:
+    """Return a record schema without the fields that are not wanted, nor hold wanted ones."""
+    if keep is None:
+        return record
+    fields = []
+    for field in record["fields"]:
+        below = field["type"]
+        if field.get("field-id") in keep:
+            fields.append(field)
+        elif isinstance(below, dict) and below["type"] == "record":
+            inner = pruned(below, keep)
+            if inner["fields"]:
+                fields.append({**field, "type": inner})
+    return {**record, "fields": fields}
+
+
+def _to_table(rows: list[Any], schema: dict[str, Any]) -> pa.Table:
+    of = _Types().of(schema)
+    return pa.table(pa.array(rows, of).flatten(), schema=pa.schema(list(of)))
+
+
+def _rows(raw: bytes, count: int, read: Any) -> Iterator[Any]:
+    at = 0
+    for _ in range(count):
+        row, at = read(raw, at)
+        yield row
+    if at != len(raw):
+        raise Malformed(f"{len(raw) - at} bytes are left over")
+
+
+def _blocks(data: bytes, header: Header, location: str) -> Iterator[tuple[int, bytes]]:
+    at = header.end
+    while at < len(data):
+        try:
+            count, at = _long(data, at)
+            size, at = _long(data, at)
+        except IndexError as error:
+            raise CorruptTableError(location, "it ends within a block") from error
+        end = at + size
+        if count < 0 or size < 0 or end + SYNC_BYTES > len(data):
+            raise CorruptTableError(location, "it ends within a block")
+        if data[end : end + SYNC_BYTES] != header.sync:
+            raise CorruptTableError(location, "a block does not end with the sync marker")
+        yield count, decompress(data[at:end], header.codec, location)
+        at = end + SYNC_BYTES
+
+
+def decompress(data: bytes, codec: str, location: str) -> bytes:
+    """Return the bytes of a block."""
+    try:
+        if codec == "deflate":
+            return zlib.decompress(data, -zlib.MAX_WBITS)
+        if codec == "null":
+            return data
+        if codec == "zstandard":
+            with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+                unpacked: bytes = stream.read()
+            return unpacked
+        if codec == "snappy":
+            return _unsnap(data)
+        if codec == "bzip2":
+            return bz2.decompress(data)
+        if codec == "xz":
+            return lzma.decompress(data)
+    except (zlib.error, OSError, ValueError, IndexError, lzma.LZMAError) as error:
+        raise CorruptTableError(location, f"a block cannot be decompressed ({error})") from error
+    raise CorruptTableError(location, f"its Avro codec {codec} is not known")
+
+
+def _unsnap(data: bytes) -> bytes:
+    """Raw snappy (its size as a plain varint first), then the CRC-32 of the bytes, big-endian."""
+    size, shift = 0, 0
+    for byte in data:
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    raw: bytes = pa.Codec("snappy").decompress(data[:-4], decompressed_size=size, asbytes=True)
+    if zlib.crc32(raw) != int.from_bytes(data[-4:], "big"):
+        raise ValueError("its checksum differs")
+    return raw
+
+
+def has_plain_fixed(avro: Any) -> bool:
+    """Return whether a schema has a `fixed` that is neither a decimal nor a uuid."""
+    if isinstance(avro, list):
+        return any(has_plain_fixed(branch) for branch in avro)
+    if not isinstance(avro, dict):
+        return False
+    if avro.get("type") == "fixed":
+        return "logicalType" not in avro
+    below = [field["type"] for field in avro.get("fields", [])] + [avro.get("items")]
+    return any(has_plain_fixed(part) for part in below)
+
+
+def _long(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    value = byte & 0x7F
+    shift = 7
+    while byte >= 0x80:
+        at += 1
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    return (value >> 1) ^ -(value & 1), at + 1
+
+
+def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    size, at = _long(data, at)
+    end = at + size
+    if size < 0 or end > len(data):
+        raise Malformed(f"a value of {size} bytes does not fit")
+    return data[at:end], end
+
+
+def _string(data: bytes, at: int) -> tuple[str, int]:
+    value, at = _bytes(data, at)
+    return value.decode(), at
+
+
+def _null(_data: bytes, at: int) -> tuple[None, int]:
+    return None, at
+
+
+def _boolean(data: bytes, at: int) -> tuple[bool, int]:
+    if data[at] > 1:
+        raise Malformed("a boolean is neither 0 nor 1")
+    return data[at] == 1, at + 1
+
+
+def _float(data: bytes, at: int) -> tuple[float, int]:
+    return struct.unpack_from("<f", data, at)[0], at + 4
+
+
+def _double(data: bytes, at: int) -> tuple[float, int]:
+    return struct.unpack_from("<d", data, at)[0], at + 8
+
+
+_PRIMITIVE_READERS = {
+    "null": _null,
+    "boolean": _boolean,
+    "int": _long,
+    "long": _long,
+    "float": _float,
+    "double": _double,
+    "bytes": _bytes,
+    "string": _string,
+}
+
+
+class _Readers:
+    """Builds the reader of a schema; `prefixed`: plain `fixed` values have a length in front."""
+
+    def __init__(self, prefixed: bool) -> None:
+        self.prefixed = prefixed
+        self.named: dict[str, Any] = {}
+
+    def of(self, avro: Any) -> Any:
+        if isinstance(avro, list):
+            return _union([self.of(branch) for branch in avro])
+        if isinstance(avro, str):
+            found = _PRIMITIVE_READERS.get(avro) or self.named.get(avro)
+            if found is None:
+                raise Malformed(f"type {avro} is not known")
+            return found
+        kind = avro["type"]
+        if kind == "record":
+            made = _record([(field["name"], self.of(field["type"])) for field in avro["fields"]])
+        elif kind == "array":
+            made = _array(self.of(avro["items"]))
+        elif kind == "map":
+            made = _array(_record([("key", _string), ("value", self.of(avro["values"]))]))
+        elif kind == "fixed":
+            made = _fixed(avro["size"], self.prefixed and "logicalType" not in avro)
+        else:
+            made = self.of(kind)
+        if "name" in avro:
+            self.named[avro["name"]] = made
+        return made
+
+
+def _union(branches: list[Any]) -> Any:
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        branch, at = _long(data, at)
+        if not 0 <= branch < len(branches):
+            raise Malformed(f"a union has no branch {branch}")
+        value: tuple[Any, int] = branches[branch](data, at)
+        return value
+
+    return read
+
+
+def _record(fields: list[tuple[str, Any]]) -> Any:
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        row = {}
+        for name, field in fields:
+            row[name], at = field(data, at)
+        return row, at
+
+    return read
+
+
+def _array(item: Any) -> Any:
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        items = []
+        count, at = _long(data, at)
+        while count:
+            if count < 0:
+                count = -count
+                _, at = _long(data, at)
+            for _ in range(count):
+                value, at = item(data, at)
+                items.append(value)
+            count, at = _long(data, at)
+        return items, at
+
+    return read
+
+
+def _fixed(size: int, prefixed: bool) -> Any:
+    def read(data: bytes, at: int) -> tuple[bytes, int]:
+        if prefixed:
+            value, at = _bytes(data, at)
+            if len(value) != size:
+                raise Malformed(f"a fixed value has {len(value)} bytes")
+            return value, at
+        if at + size > len(data):
+            raise Malformed("a fixed value does not fit")
+        return data[at : at + size], at + size
+
+    return read
+
+
+_ARROW = {
+    "null": pa.null(),
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+}
+_LOGICAL = {
+    "date": pa.date32(),
+    "time-millis": pa.time32("ms"),
+    "time-micros": pa.time64("us"),
+    "timestamp-millis": pa.timestamp("ms", "UTC"),
+    "timestamp-micros": pa.timestamp("us", "UTC"),
+    "timestamp-nanos": pa.timestamp("ns", "UTC"),
+    "local-timestamp-millis": pa.timestamp("ms"),
+    "local-timestamp-micros": pa.timestamp("us"),
+    "local-timestamp-nanos": pa.timestamp("ns"),
+}
+
+
+class _Types:
+    """The Arrow type of a schema; decimals stay bytes, readers know their type."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, pa.DataType] = {}
+
+    def of(self, avro: Any) -> pa.DataType:
+        if isinstance(avro, list):
+            return self.of(next((branch for branch in avro if branch != "null"), "null"))
+        if isinstance(avro, str):
+            return _ARROW.get(avro) or self.named[avro]
+        made = self.complex(avro)
+        if "name" in avro:
+            self.named[avro["name"]] = made
+        return made
+
+    def complex(self, avro: dict[str, Any]) -> pa.DataType:
+        kind = avro["type"]
+        if kind == "record":
+            return pa.struct(
+                [pa.field(field["name"], self.of(field["type"])) for field in avro["fields"]]
+            )
+        if kind == "array":
+            return pa.list_(self.of(avro["items"]))
+        if kind == "map":
+            pair = [pa.field("key", pa.string()), pa.field("value", self.of(avro["values"]))]
+            return pa.list_(pa.struct(pair))
+        if kind == "fixed":
+            return pa.binary()
+        return _LOGICAL.get(avro.get("logicalType", ""), self.of(kind))
+
+
+def decode_datafusion(
+    path: str, header: Header, location: str, keep: Collection[int] | None = None
+) -> pa.Table:
+    """Decode a local file with DataFusion; its columns may come in several chunks."""
+    # Heavy, and not needed where manifests are few and small: loaded at the first need.
+    from datafusion import SessionConfig, SessionContext
+
+    config = SessionConfig().with_target_partitions(1).with_batch_size(DATAFUSION_BATCH_ROWS)
+    context = SessionContext(config)
+    ending = "." + path.rpartition(".")[2]
+    try:
+        if keep is None:
+            return context.read_avro(path, file_extension=ending).to_arrow_table()
+        inferred = context.read_avro(path, file_extension=ending).schema()
+        wanted = _like(inferred, pruned(header.schema, keep))
+        return context.read_avro(
+            path, schema=pa.schema(wanted), file_extension=ending
+        ).to_arrow_table()
+    except Exception as error:  # DataFusion raises bare Exceptions
+        raise CorruptTableError(location, f"it cannot be decoded ({error})") from error
+
+
+def _like(inferred: Any, record: dict[str, Any]) -> list[pa.Field]:
+    """Return the Arrow fields of a record that a pruned schema still has."""
+    kept = []
+    for field in record["fields"]:
+        arrow_field, below = inferred.field(field["name"]), field["type"]
+        if isinstance(below, dict) and below["type"] == "record":
+            arrow_field = arrow_field.with_type(pa.struct(_like(arrow_field.type, below)))
+        kept.append(arrow_field)
+    return kept

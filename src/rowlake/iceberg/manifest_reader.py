@@ -1,0 +1,200 @@
+"""Manifests to tables of files, with the values that entries inherit filled in.
+
+Comes in: rows of a manifest list (`MANIFESTS`). Goes out: `files_schema` tables, one per spec.
+Fields are found by id, whatever the writer called them. A manifest that does not hold what the
+manifest list says raises CorruptTableError. What was parsed is cached: manifests never change.
+
+Nothing here needs PyIceberg, so that Spark tasks can read manifests too (`read_manifest_task`).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowlake.errors import CorruptTableError
+from rowlake.iceberg.avro_file import decode_file, is_local
+from rowlake.iceberg.cache import ManifestKey, default_cache
+from rowlake.iceberg.manifest_entries import REQUIRED, Entries, Manifest
+from rowlake.iceberg.manifest_schema import FIELD_IDS
+from rowlake.model.files import ENCODED_PARTITION, Status, files_schema
+from rowlake.model.schema import children, field_id
+from rowlake.model.transform import partition_type
+from rowlake.model.values import decode_partitions, encode_partitions
+from rowlake.storage.files import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rowlake.iceberg.cache import ManifestCache
+    from rowlake.model.view import TableView
+
+THREADS = 16
+
+
+@dataclass(frozen=True)
+class ManifestTask:
+    """Some manifests to read in one Spark task."""
+
+    manifests: pa.Table
+    partition_types: Mapping[int, pa.StructType]
+    columns: tuple[str, ...] | None = None
+    live_only: bool = True
+    io_properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_manifests(
+    manifests: pa.Table,
+    view: TableView,
+    storage: Storage,
+    *,
+    columns: Iterable[str] | None = None,
+    live_only: bool = True,
+) -> dict[int, pa.Table]:
+    """Return the entries of manifests by spec id, in the order of the manifests.
+
+    `columns` selects columns of `files_schema` (in its order; `status` is always there): maps of
+    metrics that are not asked for are not decoded. `live_only` leaves DELETED entries out.
+    """
+    types = {
+        spec_id: partition_type(view.specs[spec_id], view.schema, view.schemas.values())
+        for spec_id in pc.unique(manifests["partition_spec_id"]).to_pylist()
+    }
+    wanted = None if columns is None else tuple(columns)
+    return read_by_spec(manifests, types, storage, columns=wanted, live_only=live_only)
+
+
+def read_by_spec(
+    manifests: pa.Table,
+    partition_types: Mapping[int, pa.StructType],
+    storage: Storage,
+    *,
+    columns: Sequence[str] | None = None,
+    live_only: bool = True,
+    cache: ManifestCache | None = None,
+) -> dict[int, pa.Table]:
+    """`read_manifests` for callers that have the specs' partition types instead of a view."""
+    found = cache or default_cache()
+    rows = manifest_rows(manifests)
+
+    def read(manifest: Manifest) -> pa.Table:
+        of = partition_types[manifest.partition_spec_id]
+        entries = _cached(manifest, of, storage, columns, found)
+        return _live(entries, manifest) if live_only else entries
+
+    if len(rows) <= 1:
+        tables = [read(manifest) for manifest in rows]
+    else:
+        with ThreadPoolExecutor(min(THREADS, len(rows))) as pool:
+            tables = list(pool.map(read, rows))
+    by_spec: dict[int, list[pa.Table]] = {}
+    for manifest, table in zip(rows, tables, strict=True):
+        by_spec.setdefault(manifest.partition_spec_id, []).append(table)
+    return {spec_id: pa.concat_tables(parts) for spec_id, parts in by_spec.items()}
+
+
+def manifest_rows(manifests: pa.Table) -> list[Manifest]:
+    """Return rows of a manifest list as objects (there is one per manifest, not per file)."""
+    names = list(Manifest.__dataclass_fields__)
+    return [Manifest(**row) for row in manifests.select(names).to_pylist()]
+
+
+def task_schema(columns: Sequence[str] | None = None) -> pa.Schema:
+    """Return what `read_manifest_task` yields: encoded partitions, so that all specs fit."""
+    return _selected(files_schema(ENCODED_PARTITION), columns)
+
+
+def read_manifest_task(task: ManifestTask) -> Iterator[pa.RecordBatch]:
+    """Read the manifests of one task, for engines that read many manifests at once."""
+    layout = task_schema(task.columns)
+    found = read_by_spec(
+        task.manifests,
+        task.partition_types,
+        Storage(task.io_properties),
+        columns=task.columns,
+        live_only=task.live_only,
+    )
+    for table in found.values():
+        if "partition" in table.column_names:
+            index = table.schema.get_field_index("partition")
+            encoded = encode_partitions(table["partition"])
+            table = table.set_column(index, layout.field("partition"), encoded)
+        yield from table.cast(layout).to_batches(max_chunksize=65_536)
+
+
+def files_by_spec(
+    files: pa.Table, partition_types: Mapping[int, pa.StructType]
+) -> dict[int, pa.Table]:
+    """Return what tasks read (with `spec_id` and `partition`) as `read_manifests` returns it."""
+    by_spec = {}
+    index = files.schema.get_field_index("partition")
+    for spec_id in pc.unique(files["spec_id"]).to_pylist():
+        of = partition_types[spec_id]
+        rows = files.filter(pc.equal(files["spec_id"], spec_id))
+        native = decode_partitions(rows["partition"].combine_chunks(), of)
+        by_spec[spec_id] = rows.set_column(index, pa.field("partition", of), native)
+    return by_spec
+
+
+def _live(entries: pa.Table, manifest: Manifest) -> pa.Table:
+    if not manifest.may_have_deleted:
+        return entries
+    live = pc.not_equal(entries["status"], int(Status.DELETED))
+    return entries if pc.all(live).as_py() else entries.filter(live)
+
+
+def _cached(
+    manifest: Manifest,
+    partition: pa.StructType,
+    storage: Storage,
+    columns: Sequence[str] | None,
+    cache: ManifestCache,
+) -> pa.Table:
+    layout = _selected(files_schema(partition), columns)
+    key = ManifestKey(
+        manifest.location,
+        manifest.manifest_length,
+        manifest.sequence_number,
+        manifest.first_row_id,
+        str([(field_id(part), part.name, str(part.type)) for part in children(partition)]),
+    )
+    if manifest.sequence_number is None:
+        return read_manifest(manifest, partition, storage, layout)
+    found = cache.find(key, layout)
+    if found is not None:
+        return found
+    table = read_manifest(manifest, partition, storage, layout)
+    cache.put(key, table, on_disk=not is_local(storage.resolve(manifest.location)[0]))
+    return table
+
+
+def _selected(layout: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    if columns is None:
+        return layout
+    wanted = {*columns, "status"}
+    return pa.schema([part for part in layout if part.name in wanted])
+
+
+def read_manifest(
+    manifest: Manifest, partition: pa.StructType, storage: Storage, layout: pa.Schema
+) -> pa.Table:
+    """Read one manifest, without caches: all entries, inherited values filled in."""
+    needed = {*layout.names, *REQUIRED}
+    if "first_row_id" in needed:
+        needed.add("content")
+    keep = {FIELD_IDS[name] for name in needed if name in FIELD_IDS}
+    raw, header = decode_file(
+        manifest.location, storage, keep=keep, length=manifest.manifest_length
+    )
+    expected = manifest.expected_entries
+    if expected is not None and raw.num_rows < expected:
+        raise CorruptTableError(
+            manifest.location,
+            f"it has {raw.num_rows} entries where the manifest list says {expected}",
+        )
+    entries = Entries(raw.combine_chunks(), header, manifest)
+    return entries.table(layout, partition)

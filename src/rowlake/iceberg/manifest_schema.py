@@ -1,0 +1,501 @@
+"""The layouts of manifests and manifest lists, v1 to v3, as Avro schemas with field ids.
+
+Comes in: a format version and a partition type. Goes out: what a file's header says, as Iceberg's
+Java library writes it: the Avro schema (`avro.schema`) and its Iceberg form (`iceberg.schema`).
+Invariant: readers find columns by field id, never by name; `FIELD_IDS` names ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from rowlake.errors import UnsupportedFeatureError
+from rowlake.model.schema import children, field_id, type_name
+
+DATA_FILE_ID = 2
+PARTITION_ID = 102
+BLOCK_SIZE_ID = 105
+
+FIELD_IDS = {
+    "status": 0,
+    "snapshot_id": 1,
+    "data_sequence_number": 3,
+    "file_sequence_number": 4,
+    "content": 134,
+    "location": 100,
+    "file_format": 101,
+    "partition": PARTITION_ID,
+    "record_count": 103,
+    "file_size_in_bytes": 104,
+    "column_sizes": 108,
+    "value_counts": 109,
+    "null_value_counts": 110,
+    "nan_value_counts": 137,
+    "lower_bounds": 125,
+    "upper_bounds": 128,
+    "key_metadata": 131,
+    "split_offsets": 132,
+    "equality_ids": 135,
+    "sort_order_id": 140,
+    "first_row_id": 142,
+    "referenced_data_file": 143,
+    "content_offset": 144,
+    "content_size_in_bytes": 145,
+}
+
+MANIFEST_FIELD_IDS = {
+    "location": 500,
+    "manifest_length": 501,
+    "partition_spec_id": 502,
+    "content": 517,
+    "sequence_number": 515,
+    "min_sequence_number": 516,
+    "added_snapshot_id": 503,
+    "added_files_count": 504,
+    "existing_files_count": 505,
+    "deleted_files_count": 506,
+    "added_rows_count": 512,
+    "existing_rows_count": 513,
+    "deleted_rows_count": 514,
+    "partitions": 507,
+    "key_metadata": 519,
+    "first_row_id": 520,
+}
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list type; its elements are required."""
+
+    element_id: int
+    element: Type
+
+
+@dataclass(frozen=True)
+class MapOf:
+    """A map type with int keys; its values are required."""
+
+    key_id: int
+    value_id: int
+    value: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """One field of a layout."""
+
+    field_id: int
+    name: str
+    type: Type
+    required: bool = False
+    doc: str | None = None
+
+
+@dataclass(frozen=True)
+class StructOf:
+    """A struct type."""
+
+    columns: tuple[Column, ...]
+
+
+Type = str | ListOf | MapOf | StructOf
+
+_STATUS = Column(0, "status", "int", required=True)
+_SNAPSHOT_ID = Column(1, "snapshot_id", "long")
+_SEQUENCE_NUMBERS = (
+    Column(3, "sequence_number", "long"),
+    Column(4, "file_sequence_number", "long"),
+)
+
+_FILE_COLUMNS = {
+    column.field_id: column
+    for column in (
+        Column(
+            134,
+            "content",
+            "int",
+            required=True,
+            doc="Contents of the file: 0=data, 1=position deletes, 2=equality deletes",
+        ),
+        Column(100, "file_path", "string", required=True, doc="Location URI with FS scheme"),
+        Column(
+            101,
+            "file_format",
+            "string",
+            required=True,
+            doc="File format name: avro, orc, or parquet",
+        ),
+        Column(103, "record_count", "long", required=True, doc="Number of records in the file"),
+        Column(104, "file_size_in_bytes", "long", required=True, doc="Total file size in bytes"),
+        Column(BLOCK_SIZE_ID, "block_size_in_bytes", "long", required=True),
+        Column(
+            108,
+            "column_sizes",
+            MapOf(117, 118, "long"),
+            doc="Map of column id to total size on disk",
+        ),
+        Column(
+            109,
+            "value_counts",
+            MapOf(119, 120, "long"),
+            doc="Map of column id to total count, including null and NaN",
+        ),
+        Column(
+            110,
+            "null_value_counts",
+            MapOf(121, 122, "long"),
+            doc="Map of column id to null value count",
+        ),
+        Column(
+            137,
+            "nan_value_counts",
+            MapOf(138, 139, "long"),
+            doc="Map of column id to number of NaN values in the column",
+        ),
+        Column(
+            125, "lower_bounds", MapOf(126, 127, "binary"), doc="Map of column id to lower bound"
+        ),
+        Column(
+            128, "upper_bounds", MapOf(129, 130, "binary"), doc="Map of column id to upper bound"
+        ),
+        Column(131, "key_metadata", "binary", doc="Encryption key metadata blob"),
+        Column(132, "split_offsets", ListOf(133, "long"), doc="Splittable offsets"),
+        Column(135, "equality_ids", ListOf(136, "int"), doc="Equality comparison field IDs"),
+        Column(140, "sort_order_id", "int", doc="Sort order ID"),
+        Column(
+            142,
+            "first_row_id",
+            "long",
+            doc="The first row ID assigned to the first row in the data file",
+        ),
+        Column(
+            143,
+            "referenced_data_file",
+            "string",
+            doc="Fully qualified location (URI with FS scheme) of a data file that all deletes "
+            "reference",
+        ),
+        Column(
+            144, "content_offset", "long", doc="The offset in the file where the content starts"
+        ),
+        Column(
+            145,
+            "content_size_in_bytes",
+            "long",
+            doc="The length of referenced content stored in the file",
+        ),
+    )
+}
+
+_METRICS = (108, 109, 110, 137, 125, 128)
+_V2_FILE = (134, 100, 101, PARTITION_ID, 103, 104, *_METRICS, 131, 132, 135, 140)
+_FILE_ORDER = {
+    1: (100, 101, PARTITION_ID, 103, 104, BLOCK_SIZE_ID, *_METRICS, 131, 132, 140),
+    2: (*_V2_FILE, 143),
+    3: (*_V2_FILE, 142, 143, 144, 145),
+}
+
+_SUMMARY = StructOf(
+    (
+        Column(
+            509,
+            "contains_null",
+            "boolean",
+            required=True,
+            doc="True if any file has a null partition value",
+        ),
+        Column(518, "contains_nan", "boolean", doc="True if any file has a nan partition value"),
+        Column(510, "lower_bound", "binary", doc="Partition lower bound for all files"),
+        Column(511, "upper_bound", "binary", doc="Partition upper bound for all files"),
+    )
+)
+_LIST_COLUMNS = {
+    column.field_id: column
+    for column in (
+        Column(500, "manifest_path", "string", required=True, doc="Location URI with FS scheme"),
+        Column(501, "manifest_length", "long", required=True, doc="Total file size in bytes"),
+        Column(502, "partition_spec_id", "int", required=True, doc="Spec ID used to write"),
+        Column(517, "content", "int", doc="Contents of the manifest: 0=data, 1=deletes"),
+        Column(515, "sequence_number", "long", doc="Sequence number when the manifest was added"),
+        Column(516, "min_sequence_number", "long", doc="Lowest sequence number in the manifest"),
+        Column(
+            503,
+            "added_snapshot_id",
+            "long",
+            required=True,
+            doc="Snapshot ID that added the manifest",
+        ),
+        Column(504, "added_files_count", "int", doc="Added entry count"),
+        Column(505, "existing_files_count", "int", doc="Existing entry count"),
+        Column(506, "deleted_files_count", "int", doc="Deleted entry count"),
+        Column(512, "added_rows_count", "long", doc="Added rows count"),
+        Column(513, "existing_rows_count", "long", doc="Existing rows count"),
+        Column(514, "deleted_rows_count", "long", doc="Deleted rows count"),
+        Column(507, "partitions", ListOf(508, _SUMMARY), doc="Summary for each partition"),
+        Column(519, "key_metadata", "binary", doc="Encryption key metadata blob"),
+        Column(
+            520,
+            "first_row_id",
+            "long",
+            doc="Starting row ID to assign to new rows in ADDED data files",
+        ),
+    )
+}
+_LIST_ORDER = {
+    1: (500, 501, 502, 503, 504, 505, 506, 507, 512, 513, 514, 519),
+    2: (500, 501, 502, 517, 515, 516, 503, 504, 505, 506, 512, 513, 514, 507, 519),
+    3: (500, 501, 502, 517, 515, 516, 503, 504, 505, 506, 512, 513, 514, 507, 519, 520),
+}
+_LIST_REQUIRED_SINCE_V2 = (517, 515, 516, 504, 505, 506, 512, 513, 514)
+
+
+def entry_struct(format_version: int, partition: pa.StructType) -> StructOf:
+    """Return the layout of a manifest's entries (spec, Manifests)."""
+    check_version(format_version)
+    doc = "Partition data tuple, schema based on the partition spec"
+    partition_column = Column(
+        PARTITION_ID,
+        "partition",
+        partition_struct(partition),
+        required=True,
+        doc=None if format_version == 1 else doc,
+    )
+    columns = {**_FILE_COLUMNS, PARTITION_ID: partition_column}
+    data_file = StructOf(tuple(columns[wanted] for wanted in _FILE_ORDER[format_version]))
+    numbers = () if format_version == 1 else _SEQUENCE_NUMBERS
+    file_column = Column(DATA_FILE_ID, "data_file", data_file, required=True)
+    return StructOf((_STATUS, _SNAPSHOT_ID, *numbers, file_column))
+
+
+def manifest_list_struct(format_version: int) -> StructOf:
+    """Return the layout of a manifest list (spec, Manifest Lists)."""
+    check_version(format_version)
+    columns = [_LIST_COLUMNS[wanted] for wanted in _LIST_ORDER[format_version]]
+    if format_version == 1:
+        return StructOf(tuple(columns))
+    return StructOf(
+        tuple(
+            replace(column, required=column.required or column.field_id in _LIST_REQUIRED_SINCE_V2)
+            for column in columns
+        )
+    )
+
+
+def check_version(format_version: int) -> None:
+    """Raise UnsupportedFeatureError unless manifests of this version can be written."""
+    if format_version not in _FILE_ORDER:
+        raise UnsupportedFeatureError(
+            f"Cannot write manifests of format version {format_version}: "
+            "rowlake writes versions 1, 2 and 3."
+        )
+
+
+def partition_struct(partition: pa.StructType) -> StructOf:
+    """Return the layout of partition values; every field carries its id."""
+    columns = []
+    for field in children(partition):
+        identifier = field_id(field)
+        if identifier is None:
+            raise UnsupportedFeatureError(f"Partition field {field.name} has no field id.")
+        columns.append(Column(identifier, field.name, iceberg_type(field)))
+    return StructOf(tuple(columns))
+
+
+_PRIMITIVES = {
+    pa.null(): "unknown",
+    pa.bool_(): "boolean",
+    pa.int32(): "int",
+    pa.int64(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    pa.time64("us"): "time",
+    pa.timestamp("us"): "timestamp",
+    pa.timestamp("us", "UTC"): "timestamptz",
+    pa.timestamp("ns"): "timestamp_ns",
+    pa.timestamp("ns", "UTC"): "timestamptz_ns",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.binary(): "binary",
+    pa.large_binary(): "binary",
+}
+
+
+def iceberg_type(field: pa.Field) -> str:
+    """Return the spec's name of a primitive field's type."""
+    named = type_name(field)
+    if named:
+        return named
+    if field.type in _PRIMITIVES:
+        return _PRIMITIVES[field.type]
+    if pa.types.is_decimal(field.type):
+        return f"decimal({field.type.precision}, {field.type.scale})"
+    if pa.types.is_fixed_size_binary(field.type):
+        return f"fixed[{field.type.byte_width}]"
+    raise UnsupportedFeatureError(f"{field.name}: a partition value cannot be a {field.type}.")
+
+
+_AVRO = {
+    "unknown": "null",
+    "boolean": "boolean",
+    "int": "int",
+    "long": "long",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "binary": "bytes",
+    "date": {"type": "int", "logicalType": "date"},
+    "time": {"type": "long", "logicalType": "time-micros"},
+    "timestamp": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
+    "timestamptz": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
+    "timestamp_ns": {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": False},
+    "timestamptz_ns": {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": True},
+    "uuid": {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"},
+}
+
+
+def avro_schema(name: str, struct: StructOf) -> dict[str, Any]:
+    """Return the Avro record of a layout, with `field-id` and the like on every part."""
+    return _Avro().record(name, struct)
+
+
+class _Avro:
+    """Builds one Avro schema; a named type is spelled out once and named afterwards."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def record(self, name: str, struct: StructOf) -> dict[str, Any]:
+        fields = [self.field(column) for column in struct.columns]
+        return {"type": "record", "name": name, "fields": fields}
+
+    def field(self, column: Column) -> dict[str, Any]:
+        safe = sanitized(column.name)
+        made: dict[str, Any] = {"name": safe, "type": self.option(column)}
+        if column.doc:
+            made["doc"] = column.doc
+        if not column.required:
+            made["default"] = None
+        if safe != column.name:
+            made["iceberg-field-name"] = column.name
+        return {**made, "field-id": column.field_id}
+
+    def option(self, column: Column) -> Any:
+        inner = self.type(column.type, column.field_id)
+        return inner if column.required or inner == "null" else ["null", inner]
+
+    def type(self, of: Type, holder: int) -> Any:
+        if isinstance(of, StructOf):
+            return self.record(f"r{holder}", of)
+        if isinstance(of, ListOf):
+            items = self.type(of.element, of.element_id)
+            return {"type": "array", "items": items, "element-id": of.element_id}
+        if isinstance(of, MapOf):
+            pair = StructOf(
+                (
+                    Column(of.key_id, "key", "int", required=True),
+                    Column(of.value_id, "value", of.value, required=True),
+                )
+            )
+            items = self.record(f"k{of.key_id}_v{of.value_id}", pair)
+            return {"type": "array", "items": items, "logicalType": "map"}
+        return self.named(primitive_avro(of))
+
+    def named(self, avro: Any) -> Any:
+        name = avro.get("name") if isinstance(avro, dict) else None
+        if name is None:
+            return avro
+        if name in self.seen:
+            return name
+        self.seen.add(name)
+        return avro
+
+
+def primitive_avro(name: str) -> Any:
+    """Return the Avro type of an Iceberg primitive type."""
+    if name in _AVRO:
+        return _AVRO[name]
+    if name.startswith("decimal("):
+        precision, scale = (int(part) for part in name[len("decimal(") : -1].split(","))
+        return {
+            "type": "fixed",
+            "name": f"decimal_{precision}_{scale}",
+            "size": decimal_bytes(precision),
+            "logicalType": "decimal",
+            "precision": precision,
+            "scale": scale,
+        }
+    if name.startswith("fixed["):
+        size = int(name[len("fixed[") : -1])
+        return {"type": "fixed", "name": f"fixed_{size}", "size": size}
+    if name.startswith(("geometry", "geography")):
+        return "bytes"
+    raise UnsupportedFeatureError(f"A partition value cannot be a {name}.")
+
+
+def decimal_bytes(precision: int) -> int:
+    """Return how many bytes hold every unscaled value of a precision."""
+    largest: int = 10**precision - 1
+    return largest.bit_length() // 8 + 1
+
+
+def sanitized(name: str) -> str:
+    """Return a name that Avro allows, by Java's rule (`a.b` is `a_x2Eb`, `1a` is `_1a`)."""
+    first = name[:1]
+    head = first if first.isalpha() or first == "_" else _escaped(first)
+    return head + "".join(
+        char if char.isalnum() or char == "_" else _escaped(char) for char in name[1:]
+    )
+
+
+def _escaped(char: str) -> str:
+    """Return a character's escape; above U+FFFF one escape per UTF-16 unit, as Java has them."""
+    if char.isdigit():
+        return f"_{char}"
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(
+        f"_x{int.from_bytes(units[at : at + 2], 'big'):X}" for at in range(0, len(units), 2)
+    )
+
+
+def iceberg_schema(struct: StructOf) -> dict[str, Any]:
+    """Return the Iceberg JSON form of a layout."""
+    return {"type": "struct", "schema-id": 0, "fields": _iceberg_fields(struct)}
+
+
+def _iceberg_fields(struct: StructOf) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": column.field_id,
+            "name": column.name,
+            "required": column.required,
+            "type": _iceberg_json(column.type),
+            **({"doc": column.doc} if column.doc else {}),
+        }
+        for column in struct.columns
+    ]
+
+
+def _iceberg_json(of: Type) -> Any:
+    if isinstance(of, StructOf):
+        return {"type": "struct", "fields": _iceberg_fields(of)}
+    if isinstance(of, ListOf):
+        return {
+            "type": "list",
+            "element-id": of.element_id,
+            "element": _iceberg_json(of.element),
+            "element-required": True,
+        }
+    if isinstance(of, MapOf):
+        return {
+            "type": "map",
+            "key-id": of.key_id,
+            "key": "int",
+            "value-id": of.value_id,
+            "value": of.value,
+            "value-required": True,
+        }
+    return of
