@@ -9,13 +9,10 @@ Spark's text for it. As in Iceberg's Spark tables, `timestamp` is the one with a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import Union
 
 from rowlake.sql.cursor import Cursor
 from rowlake.sql.lexer import Kind, quote, string_literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)
@@ -265,8 +262,7 @@ def column_text(column: Field) -> str:
 
 def _ddl_text(found: Type) -> str:
     if isinstance(found, Struct):
-        inner = ", ".join(column_text(f).replace(" ", ": ", 1) for f in _unspaced(found))
-        return f"STRUCT<{inner}>"
+        return "STRUCT<" + ", ".join(map(_field_text, found.fields)) + ">"
     if isinstance(found, List):
         return f"ARRAY<{_ddl_text(found.element)}>"
     if isinstance(found, Map):
@@ -274,5 +270,7 @@ def _ddl_text(found: Type) -> str:
     return spark_text(found).upper()
 
 
-def _unspaced(struct: Struct) -> Iterator[Field]:
-    yield from struct.fields
+def _field_text(found: Field) -> str:
+    text = column_text(found)
+    name = quote(found.name)
+    return f"{name}:{text[len(name) :]}"

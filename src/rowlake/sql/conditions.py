@@ -1,0 +1,396 @@
+"""Conditions of a query to predicates.
+
+Comes in: the tokens of a boolean expression and a way to resolve its columns to those of one
+table. Goes out: a predicate that is TRUE at least wherever the condition is (so that it may be
+used to leave rows out before Spark evaluates the condition), and whether it is TRUE only there.
+
+Negation is carried down to the tests, so every part is positive: of an AND what cannot be said
+is dropped, of an OR all must be said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rowlake.model.predicate import (
+    FALSE,
+    NEGATED,
+    TRUE,
+    Leaf,
+    Op,
+    Predicate,
+    conjunction,
+    disjunction,
+)
+from rowlake.sql.comparisons import Column, compare, is_boolean, is_floating, is_text
+from rowlake.sql.lexer import Kind, Token
+from rowlake.sql.literals import Literal, literal_of
+from rowlake.sql.query import QUERY_STARTS
+
+Resolve = Callable[[tuple[str, ...]], "Column | None"]
+
+_COMPARISONS = {
+    "=": Op.EQ,
+    "==": Op.EQ,
+    "<>": Op.NE,
+    "!=": Op.NE,
+    "<": Op.LT,
+    "<=": Op.LE,
+    ">": Op.GT,
+    ">=": Op.GE,
+}
+_FLIPPED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+_PREDICATE_WORDS = frozenset(
+    {"BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "NOT", "ESCAPE"}
+)
+
+
+class Pushed(NamedTuple):
+    """A predicate, and whether it is exactly the condition (else it only follows from it)."""
+
+    predicate: Predicate
+    exact: bool = True
+
+
+class ConditionReader:
+    """Reads conditions over the columns of one table."""
+
+    def __init__(self, resolve: Resolve, arguments: Mapping[str | int, Any]) -> None:
+        self.resolve, self.arguments = resolve, arguments
+
+    def read(self, tokens: Sequence[Token], *, negated: bool = False) -> Pushed | None:
+        """Return what a condition (or its negation) says of the table; None for nothing."""
+        tokens = unwrapped(tokens)
+        if not tokens or tokens[0].word in QUERY_STARTS or not _is_balanced(tokens):
+            return None
+        for word, is_any in (("OR", not negated), ("AND", negated)):
+            parts = split(tokens, word)
+            if len(parts) > 1:
+                return _combined([self.read(p, negated=negated) for p in parts], is_any=is_any)
+        if tokens[0].word == "NOT" or tokens[0].text == "!":
+            return self.read(tokens[1:], negated=not negated)
+        return self._test(tokens, negated)
+
+    # --- one test
+
+    def _test(self, tokens: Sequence[Token], negated: bool) -> Pushed | None:
+        at = _operator_at(tokens)
+        if at is None:
+            return self._bare(tokens, negated)
+        left, operator, right = tokens[:at], tokens[at], tokens[at + 1 :]
+        if operator.text == "<=>":
+            return self._null_safe(left, right, negated)
+        if operator.text in _COMPARISONS:
+            return self._comparison(left, _COMPARISONS[operator.text], right, negated)
+        if operator.word == "NOT":
+            if not right or right[0].word not in ("BETWEEN", "IN", "LIKE"):
+                return None
+            operator, right, negated = right[0], right[1:], not negated
+        tests = {"BETWEEN": self._between, "IN": self._in, "LIKE": self._like, "IS": self._is}
+        test = tests.get(operator.word)
+        return test(left, right, negated) if test else None
+
+    def _column(self, tokens: Sequence[Token]) -> Column | None:
+        path = column_path(unwrapped(tokens))
+        return self.resolve(path) if path else None
+
+    def _literal(self, tokens: Sequence[Token]) -> Literal | None:
+        return literal_of(unwrapped(tokens), self.arguments)
+
+    def _bare(self, tokens: Sequence[Token], negated: bool) -> Pushed | None:
+        """A boolean column, TRUE, FALSE, or one of a few functions."""
+        column = self._column(tokens)
+        if column is not None:
+            return Pushed(column.leaf(Op.EQ, not negated)) if is_boolean(column) else None
+        literal = self._literal(tokens)
+        if literal is not None and literal.kind in ("boolean", "null"):
+            return Pushed(TRUE if literal.value is (not negated) else FALSE)
+        return self._function(tokens, negated)
+
+    def _function(self, tokens: Sequence[Token], negated: bool) -> Pushed | None:
+        if len(tokens) < 4 or tokens[1].text != "(" or not _is_one_bracket(tokens[1:]):
+            return None
+        name, arguments = tokens[0].word, split_commas(tokens[2:-1])
+        column = self._column(arguments[0])
+        if column is None:
+            return None
+        if name in ("ISNULL", "ISNOTNULL") and len(arguments) == 1:
+            wants_null = (name == "ISNULL") is not negated
+            return Pushed(column.is_null if wants_null else column.not_null)
+        if name == "ISNAN" and len(arguments) == 1 and is_floating(column):
+            found = column.leaf(Op.IS_NAN)
+            return Pushed(disjunction(column.leaf(Op.NOT_NAN), column.is_null) if negated else found)
+        if name == "STARTSWITH" and len(arguments) == 2 and is_text(column):
+            return self._starts_with(column, arguments[1], negated)
+        return None
+
+    def _starts_with(
+        self, column: Column, argument: Sequence[Token], negated: bool
+    ) -> Pushed | None:
+        prefix = self._literal(argument)
+        if prefix is None or prefix.kind != "string":
+            return None
+        return Pushed(_prefixed(column, prefix.value, negated))
+
+    def _comparison(
+        self, left: Sequence[Token], op: Op, right: Sequence[Token], negated: bool
+    ) -> Pushed | None:
+        column, literal = self._column(left), self._literal(right)
+        if column is None:
+            column, literal, op = self._column(right), self._literal(left), _FLIPPED.get(op, op)
+        if column is None or literal is None:
+            return self._constant(left, op, right, negated)
+        found = compare(column, NEGATED[op] if negated else op, literal)
+        return None if found is None else Pushed(found)
+
+    def _constant(
+        self, left: Sequence[Token], op: Op, right: Sequence[Token], negated: bool
+    ) -> Pushed | None:
+        """Two whole numbers, as in `1 = 0`."""
+        one, other = self._literal(left), self._literal(right)
+        if one is None or other is None or {one.kind, other.kind} != {"integer"}:
+            return None
+        if op not in (Op.EQ, Op.NE):
+            return None
+        holds = (one.value == other.value) is (op is Op.EQ)
+        return Pushed(TRUE if holds is not negated else FALSE)
+
+    def _null_safe(
+        self, left: Sequence[Token], right: Sequence[Token], negated: bool
+    ) -> Pushed | None:
+        column, literal = self._column(left), self._literal(right)
+        if column is None:
+            column, literal = self._column(right), self._literal(left)
+        if column is None or literal is None:
+            return None
+        if literal.kind == "null":
+            return Pushed(column.not_null if negated else column.is_null)
+        found = compare(column, Op.NE if negated else Op.EQ, literal)
+        if found is None:
+            return None
+        return Pushed(disjunction(found, column.is_null) if negated else found)
+
+    def _between(
+        self, left: Sequence[Token], right: Sequence[Token], negated: bool
+    ) -> Pushed | None:
+        parts = split(right, "AND", between=False)
+        column = self._column(left)
+        if column is None or len(parts) != 2:
+            return None
+        low, high = self._literal(parts[0]), self._literal(parts[1])
+        if low is None or high is None:
+            return None
+        ops = (Op.LT, Op.GT) if negated else (Op.GE, Op.LE)
+        bounds = [compare(column, op, value) for op, value in zip(ops, (low, high), strict=True)]
+        if any(bound is None for bound in bounds):
+            return None
+        combine = disjunction if negated else conjunction
+        return Pushed(combine(*(bound for bound in bounds if bound is not None)))
+
+    def _in(self, left: Sequence[Token], right: Sequence[Token], negated: bool) -> Pushed | None:
+        column = self._column(left)
+        if column is None or not _is_one_bracket(right):
+            return None
+        values: list[Literal] = []
+        for item in split_commas(right[1:-1]):
+            literal = self._literal(item)
+            if literal is None:
+                return None
+            values.append(literal)
+        found = membership(column, values, negated=negated)
+        return None if found is None else Pushed(found)
+
+    def _like(self, left: Sequence[Token], right: Sequence[Token], negated: bool) -> Pushed | None:
+        column, pattern = self._column(left), self._literal(right)
+        if column is None or not is_text(column) or pattern is None or pattern.kind != "string":
+            return None
+        return _matching(column, pattern.value, negated)
+
+    def _is(self, left: Sequence[Token], right: Sequence[Token], negated: bool) -> Pushed | None:
+        if right and right[0].word == "NOT":
+            negated, right = not negated, right[1:]
+        if len(right) > 2 and right[0].word == "DISTINCT" and right[1].word == "FROM":
+            return self._null_safe(left, right[2:], not negated)
+        column = self._column(left)
+        if column is None or len(right) != 1:
+            return None
+        if right[0].word == "NULL" or (right[0].word == "UNKNOWN" and is_boolean(column)):
+            return Pushed(column.not_null if negated else column.is_null)
+        if right[0].word not in ("TRUE", "FALSE") or not is_boolean(column):
+            return None
+        wanted = right[0].word == "TRUE"
+        if not negated:
+            return Pushed(column.leaf(Op.EQ, wanted))
+        return Pushed(disjunction(column.leaf(Op.EQ, not wanted), column.is_null))
+
+
+def _combined(parts: list[Pushed | None], *, is_any: bool) -> Pushed | None:
+    known = [part for part in parts if part is not None]
+    if is_any:
+        if len(known) < len(parts):
+            return None
+        return Pushed(disjunction(*(p.predicate for p in known)), all(p.exact for p in known))
+    if not known:
+        return None
+    exact = len(known) == len(parts) and all(part.exact for part in known)
+    return Pushed(conjunction(*(part.predicate for part in known)), exact)
+
+
+_IN_GROUPS = (
+    frozenset({"integer", "decimal"}),
+    frozenset({"double"}),
+    frozenset({"float"}),
+    frozenset({"string"}),
+    frozenset({"boolean"}),
+    frozenset({"binary"}),
+    frozenset({"date"}),
+    frozenset({"timestamp"}),
+)
+
+
+def membership(column: Column, values: list[Literal], *, negated: bool) -> Predicate | None:
+    """Return `column [NOT] IN (values)`; None where a value's comparison is not certain."""
+    kinds = {value.kind for value in values if value.kind != "null"}
+    if not any(kinds <= group for group in _IN_GROUPS):
+        return None
+    if kinds == {"string"} and not (is_text(column) or _reads_text_as_itself(column)):
+        return None
+    if negated and any(value.kind == "null" for value in values):
+        return FALSE
+    wanted = [value for value in values if value.kind != "null"]
+    tests = [compare(column, Op.NE if negated else Op.EQ, value) for value in wanted]
+    if any(test is None for test in tests):
+        return None
+    plain, other = _partitioned([test for test in tests if test is not None])
+    many = [column.leaf(Op.NOT_IN if negated else Op.IN, *plain)] if len(plain) > 1 else []
+    single = [column.leaf(Op.NE if negated else Op.EQ, plain[0])] if len(plain) == 1 else []
+    return (conjunction if negated else disjunction)(*many, *single, *other)
+
+
+def _reads_text_as_itself(column: Column) -> bool:
+    """Dates and uuids are the same whether Spark compares them as text or as values."""
+    kind = str(column.field.type)
+    return kind.startswith("date") or kind.startswith("fixed_size_binary")
+
+
+def _partitioned(tests: list[Predicate]) -> tuple[list[Any], list[Predicate]]:
+    plain: list[Any] = []
+    other: list[Predicate] = []
+    for test in tests:
+        if isinstance(test, Leaf) and test.op in (Op.EQ, Op.NE):
+            if test.value not in plain:
+                plain.append(test.value)
+        elif test not in other:
+            other.append(test)
+    return plain, other
+
+
+def _prefixed(column: Column, prefix: str, negated: bool) -> Predicate:
+    if not prefix:
+        return FALSE if negated else column.not_null
+    return column.leaf(Op.NOT_STARTS_WITH if negated else Op.STARTS_WITH, prefix)
+
+
+def _matching(column: Column, pattern: str, negated: bool) -> Pushed | None:
+    """A LIKE pattern: whole where it is a prefix or plain text, else its prefix follows from it."""
+    if "\\" in pattern:
+        return None
+    wild = min((pattern.find(c) for c in "%_" if c in pattern), default=-1)
+    if wild < 0:
+        return Pushed(column.leaf(Op.NE if negated else Op.EQ, pattern))
+    prefix, rest = pattern[:wild], pattern[wild:]
+    if set(rest) == {"%"}:
+        return Pushed(_prefixed(column, prefix, negated))
+    return None if negated else Pushed(_prefixed(column, prefix, negated), exact=False)
+
+
+# --- tokens
+
+
+def unwrapped(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return the tokens without brackets round all of them."""
+    while _is_one_bracket(tokens):
+        tokens = tokens[1:-1]
+    return tokens
+
+
+def _is_one_bracket(tokens: Sequence[Token]) -> bool:
+    if len(tokens) < 3 or tokens[0].text != "(" or tokens[-1].text != ")":
+        return False
+    return all(depth > 0 for token, depth in _depths(tokens[:-1]) if token.text != "(")
+
+
+def _depths(tokens: Sequence[Token]) -> Iterator[tuple[Token, int]]:
+    """Yield each token with how many brackets and CASEs are open after it."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        after_dot = index > 0 and tokens[index - 1].text == "."
+        if token.kind is Kind.SYMBOL and token.text in ("(", "["):
+            depth += 1
+        elif token.kind is Kind.SYMBOL and token.text in (")", "]"):
+            depth -= 1
+        elif not after_dot and token.word in ("CASE", "END"):
+            depth += 1 if token.word == "CASE" else -1
+        yield token, depth
+
+
+def _is_balanced(tokens: Sequence[Token]) -> bool:
+    """False where a column is named END or CASE, which would shift what is inside of what."""
+    depths = [depth for _, depth in _depths(tokens)]
+    return min(depths) >= 0 and depths[-1] == 0
+
+
+def split(
+    tokens: Sequence[Token], word: str, *, between: bool = True
+) -> list[Sequence[Token]]:
+    """Split at a keyword outside of brackets; the AND of a BETWEEN does not split."""
+    parts: list[Sequence[Token]] = []
+    start, owed = 0, 0
+    for index, (token, depth) in enumerate(_depths(tokens)):
+        if depth != 0 or not token.word or (index > 0 and tokens[index - 1].text == "."):
+            continue
+        if between and token.word == "BETWEEN":
+            owed += 1
+        elif token.word == "AND" and owed:
+            owed -= 1
+        elif token.word == word:
+            parts.append(tokens[start:index])
+            start = index + 1
+    return [*parts, tokens[start:]]
+
+
+def split_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """Split at commas outside of brackets."""
+    parts: list[Sequence[Token]] = []
+    start = 0
+    for index, (token, depth) in enumerate(_depths(tokens)):
+        if depth == 0 and token.text == "," and token.kind is Kind.SYMBOL:
+            parts.append(tokens[start:index])
+            start = index + 1
+    return [*parts, tokens[start:]]
+
+
+def _operator_at(tokens: Sequence[Token]) -> int | None:
+    """Return the place of the first comparison or predicate word outside of brackets."""
+    for index, (token, depth) in enumerate(_depths(tokens)):
+        if depth != 0:
+            continue
+        symbol = token.kind is Kind.SYMBOL and (token.text in _COMPARISONS or token.text == "<=>")
+        dotted = index > 0 and tokens[index - 1].text == "."
+        if symbol or (token.word in _PREDICATE_WORDS and not dotted):
+            return index
+    return None
+
+
+_NOT_COLUMNS = frozenset({"NULL", "TRUE", "FALSE", "CASE", "END", "NOT", "AND", "OR"})
+
+
+def column_path(tokens: Sequence[Token]) -> tuple[str, ...] | None:
+    """Return the dotted name that the tokens are; None for anything else."""
+    if len(tokens) % 2 == 0 or any(token.text != "." for token in tokens[1::2]):
+        return None
+    names = tokens[::2]
+    if any(not token.is_name for token in names) or names[0].word in _NOT_COLUMNS:
+        return None
+    return tuple(token.value for token in names)

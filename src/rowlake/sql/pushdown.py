@@ -1,0 +1,299 @@
+"""A statement over lake tables to scans and a statement over their views.
+
+Comes in: a statement's text and a look-up of lake tables. Goes out: for each reference to a lake
+table what to read of it (columns, predicate, snapshot), and the text in which a view's name stands
+in its place, otherwise as written. Promise: whatever Spark then evaluates on views that hold at
+least the rows of the predicate and at least those columns is what the statement means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rowlake.model.predicate import TRUE, Predicate, conjunction
+from rowlake.model.schema import Schema
+from rowlake.sql import columns as columns_room
+from rowlake.sql.conditions import ConditionReader, split
+from rowlake.sql.lexer import Kind, Lexer, Token, quote
+from rowlake.sql.locate import Lookup, Target, locate
+from rowlake.sql.query import Block, Query, Reference, TimeTravel, blocks, references_in
+from rowlake.sql.scope import Names, Resolver, Scope, conditions_on, merged_columns, rejects_nulls
+from rowlake.sql.skeleton import NotFollowed, Skeleton
+
+Arguments = Mapping[str, Any] | list[Any] | tuple[Any, ...] | None
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One reference to a lake table: what to read, and the view that the text names instead.
+
+    `columns` None: all; else names in the table's own spelling, metadata columns last (maybe
+    none at all, as for count(*)). `predicate` may leave rows out; where `exact` it is all that
+    the statement's conditions say of this table alone.
+    """
+
+    view: str
+    target: Target
+    columns: tuple[str, ...] | None = None
+    predicate: Predicate | None = None
+    travel: TimeTravel | None = None
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The text over views, and the scans behind them."""
+
+    text: str
+    scans: tuple[Scan, ...] = ()
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a statement's meaning depends on besides its text.
+
+    `schema_of` gives the schema of a time-travelled target; without it nothing of one is pushed.
+    """
+
+    names: Names = field(default_factory=Names)
+    arguments: Arguments = None
+    view_prefix: str = "__lake_"
+    schema_of: Callable[[Target, TimeTravel | None], Schema | None] | None = None
+
+
+def push_down(text: str, lookup: Lookup, options: Options | None = None) -> Rewritten:
+    """Return the scans of a statement and its text over their views.
+
+    The statement may be a query or hold one (EXPLAIN, INSERT INTO another table, …).
+    """
+    options = options or Options()
+    lexer = Lexer(text)
+    start = query_start(lexer.all())
+    try:
+        query = Skeleton(lexer, start).whole() if start is not None else None
+    except NotFollowed:
+        query = None
+    if query is None:
+        return _unfollowed(lexer, lookup, options)
+    found = _located(query, lookup)
+    if not found:
+        return Rewritten(text)
+    scans = _Scans(query, lexer, found, options).scans()
+    return Rewritten(rewritten(lexer, query, found, scans), tuple(scans))
+
+
+Found = list[tuple[Reference, Target]]
+
+
+def query_start(tokens: list[Token]) -> int | None:
+    """Return the index of the token at which the query in a statement starts."""
+    if tokens[0].text == "(":
+        return 0
+    depth = 0
+    for index, token in enumerate(tokens):
+        if token.kind is Kind.SYMBOL:
+            depth += (token.text == "(") - (token.text == ")")
+        elif depth == 0 and token.word in ("SELECT", "WITH", "FROM", "VALUES"):
+            return index
+        elif index == 0 and token.word == "TABLE":
+            return 0
+    return None
+
+
+def _located(query: Query, lookup: Lookup) -> Found:
+    found: Found = []
+    for block in blocks(query):
+        for reference in references_in(block):
+            target = locate(reference.parts, lookup)
+            if target is not None:
+                found.append((reference, target))
+    return sorted(found, key=lambda pair: pair[0].start)
+
+
+class _Scans:
+    """The scans of one query."""
+
+    def __init__(self, query: Query, lexer: Lexer, found: Found, options: Options) -> None:
+        self.query, self.tokens, self.found, self.options = query, lexer.all(), found, options
+        self.arguments = arguments_of(self.tokens, options.arguments)
+        self.schemas = {id(r): s for r, t in found if (s := self._schema(r, t)) is not None}
+        self.owners = {id(r): block for block in blocks(query) for r in references_in(block)}
+        self.every = [r for block in blocks(query) for r in references_in(block)]
+
+    def _schema(self, reference: Reference, target: Target) -> Schema | None:
+        if reference.travel is None and target.is_current:
+            return target.schema
+        if self.options.schema_of is None or target.metadata_table:
+            return None
+        return self.options.schema_of(target, reference.travel)
+
+    def scans(self) -> list[Scan]:
+        """Return one scan per reference, in the order of the text."""
+        mentions = columns_room.mentions_in(self.tokens, self.every)
+        everything = columns_room.fully_read(self.query, mentions)
+        reach = columns_room.reach_of(self.query)
+        aliases = columns_room.aliases_in(self.query)
+        scans = []
+        for number, (reference, target) in enumerate(self.found):
+            schema = self.schemas.get(id(reference))
+            needed, predicate = None, None
+            if schema is not None:
+                needed = columns_room.needed_columns(
+                    reference,
+                    schema,
+                    mentions.within(reach[id(reference)]),
+                    aliases,
+                    everything=id(reference) in everything,
+                )
+                predicate = self.predicate(reference, schema)
+            view = f"{self.options.view_prefix}{number}"
+            scans.append(Scan(view, target, needed, predicate, reference.travel))
+        return scans
+
+    def predicate(self, reference: Reference, schema: Schema) -> Predicate | None:
+        """Return what the conditions around a reference say of its table."""
+        block = self.owners[id(reference)]
+        merged, natural = merged_columns(block)
+        parts: list[Predicate] = []
+        for condition in conditions_on(reference, block):
+            scope = Scope(condition.scope, merged, natural, self.schemas)
+            resolver = Resolver(reference, schema, scope, self.options.names)
+            reader = ConditionReader(resolver, self.arguments)
+            for part in split(self.tokens[slice(*condition.span)], "AND"):
+                pushed = reader.read(part)
+                if pushed is None:
+                    continue
+                if not condition.must_reject_nulls or rejects_nulls(pushed.predicate):
+                    parts.append(pushed.predicate)
+        predicate = conjunction(*parts) if parts else TRUE
+        return None if predicate == TRUE else predicate
+
+
+def arguments_of(tokens: list[Token], arguments: Arguments) -> dict[str | int, Any]:
+    """Return the values of parameters, by name, or by the offset of their `?`."""
+    if not arguments:
+        return {}
+    if isinstance(arguments, Mapping):
+        return dict(arguments)
+    marks = [token.start for token in tokens if token.text == "?"]
+    return dict(zip(marks, arguments, strict=False))
+
+
+# --- the text
+
+
+Edit = tuple[int, int, str]
+
+
+def rewritten(lexer: Lexer, query: Query, found: Found, scans: list[Scan]) -> str:
+    """Return the text with views in the place of the tables."""
+    edits: list[Edit] = []
+    bare = {id(r) for b in blocks(query) if b.kind == "table" for r in references_in(b)}
+    for (reference, _), scan in zip(found, scans, strict=True):
+        edits.append((reference.start, reference.end, quote(scan.view)))
+        if reference.alias is None and id(reference) not in bare:
+            edits.append(
+                (reference.alias_at, reference.alias_at, f" AS {quote(reference.visible_name)}")
+            )
+    edits += _shortened_names(lexer.all(), [reference for reference, _ in found])
+    edits += _hidden_metadata(lexer.all(), query, found, scans)
+    return spliced(lexer.text, edits)
+
+
+def spliced(text: str, edits: list[Edit]) -> str:
+    """Return the text with spans replaced."""
+    parts, offset = [], 0
+    for start, end, replacement in sorted(edits, key=lambda edit: edit[:2]):
+        parts += [text[offset:start], replacement]
+        offset = end
+    return "".join([*parts, text[offset:]])
+
+
+def _shortened_names(tokens: list[Token], references: list[Reference]) -> list[Edit]:
+    """`ns.t.column` to `t.column`, since the view's alias has one part."""
+    plain = [r for r in references if r.alias is None and len(r.parts) > 1]
+    skipped = {index for r in references for index in range(*r.span)}
+    edits: list[Edit] = []
+    index = 0
+    while plain and index < len(tokens):
+        if index in skipped or not tokens[index].is_name:
+            index += 1
+            continue
+        start = index
+        parts, index = columns_room.dotted_at(tokens, index)
+        lowered = [part.lower() for part in parts]
+        for reference in plain:
+            size = len(reference.parts)
+            if len(parts) > size and lowered[:size] == [p.lower() for p in reference.parts]:
+                edits.append((tokens[start].start, tokens[start + 2 * (size - 1)].start, ""))
+                break
+    return edits
+
+
+def _hidden_metadata(
+    tokens: list[Token], query: Query, found: Found, scans: list[Scan]
+) -> list[Edit]:
+    """Metadata columns that a statement names are in the view, but a star does not mean them."""
+    mentions = columns_room.mentions_in(tokens, [reference for reference, _ in found])
+    edits: list[Edit] = []
+    for block in blocks(query):
+        hidden = _metadata_of(block, found, scans)
+        if hidden:
+            edits += [
+                (tokens[star].end, tokens[star].end, f" EXCEPT ({', '.join(hidden)})")
+                for star in mentions.stars
+                if columns_room.innermost(query, star) is block
+                and tokens[star + 1].word != "EXCEPT"
+            ]
+    return edits
+
+
+def _metadata_of(block: Block, found: Found, scans: list[Scan]) -> list[str]:
+    own = {id(reference) for reference in references_in(block)}
+    return [
+        f"{quote(reference.visible_name)}.{quote(column)}"
+        for (reference, _), scan in zip(found, scans, strict=True)
+        if id(reference) in own and scan.columns
+        for column in scan.columns
+        if column in columns_room.METADATA_COLUMNS
+    ]
+
+
+# --- statements that are not followed
+
+
+def _unfollowed(lexer: Lexer, lookup: Lookup, options: Options) -> Rewritten:
+    """Replace what follows FROM, JOIN and TABLE by name; read all of each."""
+    tokens = lexer.all()
+    edits: list[Edit] = []
+    scans: list[Scan] = []
+    for index, token in enumerate(tokens[:-1]):
+        if token.word not in ("FROM", "JOIN", "TABLE") or not tokens[index + 1].is_name:
+            continue
+        parts, after = columns_room.dotted_at(tokens, index + 1)
+        target = None if tokens[after].text == "(" else locate(tuple(parts), lookup)
+        if target is None or _is_cte(tokens, parts):
+            continue
+        view = f"{options.view_prefix}{len(scans)}"
+        scans.append(Scan(view, target))
+        alias = "" if _has_alias(tokens[after]) else f" AS {quote(parts[-1])}"
+        edits.append((tokens[index + 1].start, tokens[after - 1].end, quote(view) + alias))
+    return Rewritten(spliced(lexer.text, edits), tuple(scans))
+
+
+def _is_cte(tokens: list[Token], parts: list[str]) -> bool:
+    """True where a common table expression of that name is anywhere in the statement."""
+    if len(parts) > 1:
+        return False
+    return any(
+        token.is_name and token.value.lower() == parts[0].lower() and tokens[index + 1].word == "AS"
+        for index, token in enumerate(tokens[:-1])
+    )
+
+
+def _has_alias(token: Token) -> bool:
+    ends = ("WHERE", "ON", "JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "GROUP", "ORDER")
+    ends += ("LIMIT", "UNION", "USING", "HAVING", "EXCEPT", "INTERSECT", "PIVOT", "UNPIVOT")
+    ends += ("TABLESAMPLE", "NATURAL", "SEMI", "ANTI", "LATERAL", "WINDOW", "OFFSET", "SELECT")
+    return token.is_name and token.word not in ends

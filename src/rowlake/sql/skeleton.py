@@ -1,0 +1,478 @@
+"""Tokens of a query to its shape.
+
+Comes in: a text and the token where a query starts. Goes out: a `Query` (rowlake.sql.query).
+Follows Spark's grammar for clauses and relations and skips over expressions, into whose
+subqueries it looks. What it does not follow (pipes, IDENTIFIER(…), …) raises `NotFollowed`; the
+caller then leaves the statement unoptimised.
+"""
+
+from __future__ import annotations
+
+from rowlake.sql.lexer import Kind, Lexer, Token
+from rowlake.sql.query import (
+    QUERY_STARTS,
+    Block,
+    Cte,
+    CteReference,
+    Derived,
+    Hidden,
+    Join,
+    Opaque,
+    Query,
+    Reference,
+    Relation,
+    Span,
+    TimeTravel,
+)
+
+SET_OPERATIONS = frozenset({"UNION", "EXCEPT", "MINUS", "INTERSECT"})
+_TAIL = frozenset({"ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW"})
+_CLAUSES = frozenset({"FROM", "WHERE", "GROUP", "HAVING", "LATERAL"}) | _TAIL | SET_OPERATIONS
+_JOIN_WORDS = frozenset(
+    {"JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL"}
+)
+_AFTER_RELATION = (
+    _CLAUSES
+    | _JOIN_WORDS
+    | {"ON", "USING", "TABLESAMPLE", "PIVOT", "UNPIVOT", "SELECT", "AS", "FOR", "WHEN", "SET"}
+)
+
+
+class NotFollowed(Exception):
+    """The query has a form that is not followed here."""
+
+
+class Skeleton:
+    """One pass over the tokens of a query."""
+
+    def __init__(self, lexer: Lexer, start: int = 0) -> None:
+        self.text = lexer.text
+        self.tokens = lexer.all()
+        self.index = start
+        self.scopes: list[list[Cte]] = []
+
+    # --- tokens
+
+    @property
+    def current(self) -> Token:
+        """The token not yet taken."""
+        return self.peek(0)
+
+    def peek(self, ahead: int) -> Token:
+        """Return a token near the current one."""
+        return self.tokens[max(0, min(self.index + ahead, len(self.tokens) - 1))]
+
+    def at(self, symbol: str) -> bool:
+        """True where this symbol comes next."""
+        return self.current.kind is Kind.SYMBOL and self.current.text == symbol
+
+    def accept(self, *words: str) -> bool:
+        """Take these keywords where they come next."""
+        if any(self.peek(offset).word != word for offset, word in enumerate(words)):
+            return False
+        self.index += len(words)
+        return True
+
+    def accept_symbol(self, symbol: str) -> bool:
+        """Take this symbol where it comes next."""
+        found = self.at(symbol)
+        self.index += found
+        return found
+
+    def need(self, condition: bool) -> None:
+        """Give up unless the condition holds."""
+        if not condition:
+            raise NotFollowed(self.current.start)
+
+    # --- queries
+
+    def whole(self) -> Query:
+        """Return the query from here to the end of the text."""
+        query = self.query()
+        while self.accept_symbol(";"):
+            pass
+        self.need(self.current.kind is Kind.END)
+        return query
+
+    def query(self) -> Query:
+        """Take a query with its common table expressions, set operations and tail."""
+        query = Query()
+        self.scopes.append(query.ctes)
+        if self.accept("WITH"):
+            self._ctes(query)
+        query.operands.append(self._operand())
+        while self.current.word in SET_OPERATIONS:
+            query.set_operations.append(self._set_operation())
+            query.operands.append(self._operand())
+        while self.current.word in _TAIL:
+            name = self.current.word.lower()
+            self.index += 1
+            query.tail[name] = self._expression(_TAIL | SET_OPERATIONS, query.nested)
+        self.scopes.pop()
+        return query
+
+    def _ctes(self, query: Query) -> None:
+        recursive = self.accept("RECURSIVE")
+        while True:
+            self.need(self.current.is_name)
+            cte = Cte(self._advance().value, Query())
+            if recursive:
+                query.ctes.append(cte)
+            if self.at("("):
+                cte.renamed = True
+                self._brackets([])
+            if self.accept("MAX", "RECURSION", "LEVEL"):
+                self.index += 1
+            self.accept("AS")
+            self.need(self.accept_symbol("("))
+            cte.query = self.query()
+            self.need(self.accept_symbol(")"))
+            if not recursive:
+                query.ctes.append(cte)
+            if not self.accept_symbol(","):
+                return
+
+    def _set_operation(self) -> str:
+        word = self._advance().word
+        kind = self._advance().word if self.current.word in ("ALL", "DISTINCT") else ""
+        if self.accept("BY", "NAME"):
+            kind += " BY NAME"
+        return f"{word} {kind}".strip()
+
+    def _operand(self) -> Block | Query:
+        if self.at("("):
+            self.index += 1
+            query = self.query()
+            self.need(self.accept_symbol(")"))
+            return query
+        start = self.index
+        block = self._block()
+        block.span = (start, self.index)
+        return block
+
+    def _block(self) -> Block:
+        block = Block()
+        if self.accept("VALUES"):
+            block.kind = "values"
+            block.clauses["select"] = self._expression(_TAIL | SET_OPERATIONS, block.nested)
+            return block
+        if self.current.word == "TABLE":
+            self.index += 1
+            block.kind = "table"
+            block.relations.append(self._named())
+            return block
+        if self.accept("FROM"):
+            self._from(block)
+        self.need(self.accept("SELECT"))
+        self._select(block)
+        if self.accept("FROM"):
+            self.need(not block.relations)
+            self._from(block)
+        self._filters(block)
+        return block
+
+    def _select(self, block: Block) -> None:
+        if self.at("/*+"):
+            block.hinted = True
+            while not self.accept_symbol("*/"):
+                self.need(self.current.kind is not Kind.END)
+                self.index += 1
+        self.need(self.current.word != "TRANSFORM" or self.peek(1).text != "(" or self._is_call())
+        block.distinct = self.current.word == "DISTINCT"
+        if self.current.word in ("ALL", "DISTINCT"):
+            self.index += 1
+        block.clauses["select"] = self._expression(_CLAUSES, block.nested)
+
+    def _is_call(self) -> bool:
+        """True where TRANSFORM(…) is the higher-order function: a script has USING after it."""
+        depth, ahead = 0, 1
+        while self.peek(ahead).kind is not Kind.END:
+            text = self.peek(ahead).text
+            depth += (text == "(") - (text == ")")
+            ahead += 1
+            if depth == 0:
+                break
+        return self.peek(ahead).word not in ("USING", "ROW")
+
+    def _from(self, block: Block) -> None:
+        while True:
+            block.relations.append(self._relation(block))
+            if not self.accept_symbol(","):
+                break
+        while self.accept("LATERAL", "VIEW"):
+            block.lateral_views = True
+            self._expression(_CLAUSES, block.nested)
+
+    def _filters(self, block: Block) -> None:
+        if self.accept("WHERE"):
+            block.clauses["where"] = self._expression(_CLAUSES, block.nested)
+        if self.accept("GROUP", "BY"):
+            block.clauses["group"] = self._expression(_CLAUSES, block.nested)
+        if self.accept("HAVING"):
+            block.clauses["having"] = self._expression(_CLAUSES, block.nested)
+
+    # --- relations
+
+    def _relation(self, block: Block) -> Relation:
+        left = self._primary(block)
+        while True:
+            if self.current.word in ("PIVOT", "UNPIVOT"):
+                block.pivoted = True
+                self.index += 1
+                if self.current.word in ("INCLUDE", "EXCLUDE"):
+                    self.index += 2
+                self._brackets(block.nested)
+                self._alias()
+                left = Hidden(left)
+            elif self._at_join():
+                left = self._join(block, left)
+            else:
+                return left
+
+    def _at_join(self) -> bool:
+        return self.current.word in _JOIN_WORDS
+
+    def _join(self, block: Block, left: Relation) -> Join:
+        natural = self.accept("NATURAL")
+        kind = self._join_kind()
+        self.need(self.accept("JOIN"))
+        join = Join(kind, left, self._primary(block), natural=natural)
+        if self.accept("ON"):
+            stops = _CLAUSES | _JOIN_WORDS | {"PIVOT", "UNPIVOT"}
+            join.on = self._expression(stops, block.nested, commas=False)
+        elif self.accept("USING"):
+            first, last = self._brackets(block.nested)
+            join.using = tuple(t.value for t in self.tokens[first:last] if t.is_name)
+        return join
+
+    def _join_kind(self) -> str:
+        side = self.current.word
+        if side in ("INNER", "CROSS", "SEMI", "ANTI"):
+            self.index += 1
+            return {"SEMI": "semi", "ANTI": "anti"}.get(side, "inner")
+        if side in ("LEFT", "RIGHT", "FULL"):
+            self.index += 1
+            if side == "LEFT" and self.current.word in ("SEMI", "ANTI"):
+                return self._advance().word.lower()
+            self.accept("OUTER")
+            return side.lower()
+        return "inner"
+
+    def _primary(self, block: Block) -> Relation:
+        lateral = self.accept("LATERAL")
+        if self.at("("):
+            return self._bracketed(block, lateral)
+        if self.current.word == "VALUES":
+            return self._inline_values(block)
+        self.need(self.current.is_name)
+        if self._is_function():
+            return self._function(block)
+        return self._named()
+
+    def _bracketed(self, block: Block, lateral: bool) -> Relation:
+        saved = self.index
+        query = self._try_query()
+        if query is not None:
+            sampled = self._sample(block)
+            alias, renamed = self._alias()
+            return Derived(query, alias, renamed, lateral, sampled)
+        self.index = saved + 1
+        relation = self._relation(block)
+        self.need(self.accept_symbol(")"))
+        hides = self._sample(block)
+        alias, _ = self._alias()
+        return Hidden(relation) if alias or hides else relation
+
+    def _inline_values(self, block: Block) -> Opaque:
+        self.index += 1
+        while True:
+            if self.at("("):
+                self._brackets(block.nested)
+            else:
+                self._expression(_AFTER_RELATION, block.nested, commas=False)
+            if not (self.at(",") and self.peek(1).text == "("):
+                break
+            self.index += 1
+        return Opaque(self._alias()[0])
+
+    def _is_function(self) -> bool:
+        ahead = 0
+        while self.peek(ahead + 1).text == "." and self.peek(ahead + 2).is_name:
+            ahead += 2
+        return self.peek(ahead + 1).text == "("
+
+    def _function(self, block: Block) -> Opaque:
+        self.need(self.current.word != "IDENTIFIER")
+        while not self.at("("):
+            self.index += 1
+        nested: list[Query] = []
+        first, last = self._brackets(nested)
+        self.need(all(token.word != "TABLE" for token in self.tokens[first:last]))
+        return Opaque(self._alias()[0], nested)
+
+    def _named(self) -> Relation:
+        first, start = self.index, self.current.start
+        parts = [self._advance().value]
+        while self.at(".") and self.peek(1).is_name:
+            self.index += 1
+            parts.append(self._advance().value)
+        travel = self._travel()
+        cte = self._visible_cte(parts[0]) if len(parts) == 1 and travel is None else None
+        end = self.tokens[self.index - 1].end
+        sampled = self._sample(None)
+        alias_at = self.tokens[self.index - 1].end
+        alias, renamed = self._alias()
+        if cte is not None:
+            cte.uses += 1
+            return CteReference(cte, alias, renamed or cte.renamed)
+        span = (first, self.index)
+        return Reference(
+            tuple(parts), span, start, end, alias_at, travel, alias, renamed, sampled
+        )
+
+    def _visible_cte(self, name: str) -> Cte | None:
+        for scope in reversed(self.scopes):
+            for cte in reversed(scope):
+                if cte.name.lower() == name.lower():
+                    return cte
+        return None
+
+    def _travel(self) -> TimeTravel | None:
+        saved = self.index
+        self.accept("FOR")
+        word = self.current.word
+        if word not in ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME"):
+            self.index = saved
+            return None
+        self.index += 1
+        if not self.accept("AS", "OF"):
+            self.index = saved
+            return None
+        start = self.current.start
+        self._travel_value()
+        kind = "version" if "VERSION" in word else "timestamp"
+        return TimeTravel(kind, self.text[start : self.tokens[self.index - 1].end])
+
+    def _travel_value(self) -> None:
+        """Take operands joined by operators: a literal, a call, a cast, an interval, …"""
+        while True:
+            token = self._advance()
+            self.need(token.kind is not Kind.END)
+            if token.word == "INTERVAL":
+                self.index += 2
+            elif token.text == "(":
+                self.index -= 1
+                self._brackets([])
+            elif token.is_name and self.at("("):
+                self._brackets([])
+            elif token.is_name and self.current.kind is Kind.STRING:
+                self.index += 1
+            if self.current.text not in ("+", "-", "||"):
+                return
+            self.index += 1
+
+    def _sample(self, block: Block | None) -> bool:
+        if not self.accept("TABLESAMPLE"):
+            return False
+        if self.accept("SYSTEM") or self.accept("BERNOULLI"):
+            pass
+        self._brackets(block.nested if block else [])
+        if self.accept("REPEATABLE"):
+            self._brackets([])
+        return True
+
+    def _alias(self) -> tuple[str | None, bool]:
+        explicit = self.accept("AS")
+        token = self.current
+        if not token.is_name or (not explicit and token.word in _AFTER_RELATION):
+            self.need(not explicit)
+            return None, False
+        self.index += 1
+        renamed = self.at("(")
+        if renamed:
+            self._brackets([])
+        return token.value, renamed
+
+    # --- expressions
+
+    def _advance(self) -> Token:
+        token = self.current
+        self.index += 1
+        return token
+
+    def _expression(
+        self, stops: frozenset[str], nested: list[Query], *, commas: bool = True
+    ) -> Span:
+        """Skip to a stop word; a closing bracket, a pipe and the end stop too.
+
+        Commas are a part of it unless told otherwise.
+        """
+        first = self.index
+        symbols = (")", ";", "|>") if commas else (")", ";", "|>", ",")
+        while self.current.kind is not Kind.END:
+            if self.current.kind is Kind.SYMBOL and self.current.text in symbols:
+                break
+            if self.current.word in stops and not self._is_part_of_expression():
+                break
+            self._step(nested)
+        return first, self.index
+
+    def _step(self, nested: list[Query]) -> None:
+        if not self.at("("):
+            self.index += 1
+            return
+        saved = self.index
+        exists = self.peek(-1).word == "EXISTS"
+        query = self._try_query()
+        if query is not None:
+            query.exists = exists
+            nested.append(query)
+        else:
+            self.index = saved
+            self._brackets(nested)
+
+    def _is_part_of_expression(self) -> bool:
+        """True for words that stop a clause elsewhere: IS DISTINCT FROM, * EXCEPT (…), …"""
+        word, before, after = self.current.word, self.peek(-1), self.peek(1)
+        if before.text == ".":
+            return True
+        if word == "FROM":
+            return before.word == "DISTINCT" and self.peek(-2).word in ("IS", "NOT")
+        if word == "GROUP":
+            return before.word == "WITHIN"
+        if word == "EXCEPT":
+            starts = self.peek(2).word in QUERY_STARTS or self.peek(2).text == "("
+            return before.text == "*" and after.text == "(" and not starts
+        if word in ("LEFT", "RIGHT"):
+            return after.text == "("
+        return False
+
+    def _brackets(self, nested: list[Query]) -> Span:
+        """Take a pair of brackets; return the span inside."""
+        self.need(self.accept_symbol("("))
+        first = self.index
+        while not self.at(")"):
+            self.need(self.current.kind is not Kind.END)
+            self.need(self.current.word != "SELECT")
+            self._step(nested)
+        self.index += 1
+        return first, self.index - 1
+
+    def _try_query(self) -> Query | None:
+        """Take a query in brackets; None (and any place) where it is something else."""
+        ahead = 0
+        while self.peek(ahead).text == "(" and self.peek(ahead).kind is Kind.SYMBOL:
+            ahead += 1
+        if self.peek(ahead).word not in QUERY_STARTS or self.peek(ahead + 1).text in (",", ")"):
+            return None
+        depth, uses = len(self.scopes), [(c, c.uses) for scope in self.scopes for c in scope]
+        try:
+            self.index += 1
+            query = self.query()
+            self.need(self.accept_symbol(")"))
+        except NotFollowed:
+            del self.scopes[depth:]
+            for cte, count in uses:
+                cte.uses = count
+            return None
+        return query
