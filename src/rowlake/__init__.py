@@ -1,1 +1,70 @@
-"""rowlake."""
+"""Row-level work on lakehouse tables: Apache Iceberg, in Python, on Spark, with no jars.
+
+    from decimal import Decimal
+    import rowlake
+
+    with rowlake.connect() as lake:
+        lake.sql("CREATE TABLE shop.sales (id bigint, amount decimal(9, 2))")
+        lake.table("shop.sales").append([{"id": 1, "amount": Decimal("9.90")}])
+        lake.sql("SELECT sum(amount) FROM shop.sales").show()
+
+Names are loaded at their first use, so that importing rowlake is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rowlake.errors import (
+        CardinalityError,
+        CommitConflictError,
+        CommitStateUnknownError,
+        CorruptTableError,
+        InternalError,
+        InvalidStatementError,
+        RowlakeError,
+        SchemaMismatchError,
+        StorageError,
+        TableNotFoundError,
+        UnsupportedFeatureError,
+    )
+    from rowlake.lake import Lake, connect
+    from rowlake.model.result import Result
+    from rowlake.table import Table
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CardinalityError",
+    "CommitConflictError",
+    "CommitStateUnknownError",
+    "CorruptTableError",
+    "InternalError",
+    "InvalidStatementError",
+    "Lake",
+    "Result",
+    "RowlakeError",
+    "SchemaMismatchError",
+    "StorageError",
+    "Table",
+    "TableNotFoundError",
+    "UnsupportedFeatureError",
+    "connect",
+]
+
+_HOMES = {
+    "Lake": "rowlake.lake",
+    "Result": "rowlake.model.result",
+    "Table": "rowlake.table",
+    "connect": "rowlake.lake",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'rowlake' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_HOMES.get(name, "rowlake.errors")), name)
+    globals()[name] = found
+    return found

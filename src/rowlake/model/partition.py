@@ -47,3 +47,22 @@ class SortOrder:
 
     order_id: int
     fields: tuple[SortField, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartitionBy:
+    """A partition field that a user asks for; the name is Iceberg's own where none is given."""
+
+    column: tuple[str, ...]
+    transform: str = "identity"
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class OrderBy:
+    """A sort key that a user asks for."""
+
+    column: tuple[str, ...]
+    transform: str = "identity"
+    ascending: bool = True
+    nulls_first: bool = True

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,7 +85,7 @@ class Or:
     parts: tuple[Predicate, ...]
 
 
-Predicate = Union[And, Or, Leaf]
+Predicate: TypeAlias = And | Or | Leaf
 
 TRUE = And(())
 FALSE = Or(())

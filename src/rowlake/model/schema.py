@@ -17,11 +17,14 @@ single-value form of the spec (Appendix D). Comments are in `rowlake:doc`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FIELD_ID = b"PARQUET:field_id"
 TYPE_NAME = b"rowlake:type"
@@ -43,7 +46,7 @@ def type_name(arrow_field: pa.Field) -> str | None:
 
 
 def children(arrow_type: pa.DataType) -> list[pa.Field]:
-    """Return the fields below a nested type: struct fields, a list's element, a map's key, value."""
+    """Return the fields below a nested type: of a struct, a list's element, a map's key, value."""
     if pa.types.is_struct(arrow_type):
         return [arrow_type.field(index) for index in range(arrow_type.num_fields)]
     if pa.types.is_map(arrow_type):
@@ -63,6 +66,7 @@ class Schema:
 
     def walk(self) -> Iterator[tuple[tuple[str, ...], pa.Field]]:
         """Yield (path, field) of every field, parents before children."""
+        pending: list[tuple[tuple[str, ...], pa.Field]]
         pending = [((top.name,), top) for top in reversed(list(self.arrow))]
         while pending:
             path, current = pending.pop()

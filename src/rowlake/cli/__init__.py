@@ -1,0 +1,1 @@
+"""rowlake on a terminal."""

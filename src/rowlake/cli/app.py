@@ -1,0 +1,184 @@
+"""The `rowlake` command: its sub-commands and exit codes.
+
+Exit codes: 0 done, 1 the operation failed, 2 wrong usage, 3 a conflict that may be retried,
+4 the outcome is unknown.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rowlake.cli.output import Output, show
+from rowlake.errors import (
+    CommitConflictError,
+    CommitStateUnknownError,
+    InvalidStatementError,
+    RowlakeError,
+)
+
+if TYPE_CHECKING:
+    from rowlake.lake import Lake
+
+app = typer.Typer(
+    name="rowlake",
+    help="Row-level work on Iceberg tables: fast, safe and explained.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Warehouse = Annotated[
+    str | None,
+    typer.Option("--warehouse", envvar="ROWLAKE_WAREHOUSE", help="Where tables live."),
+]
+Catalog = Annotated[
+    str | None,
+    typer.Option(
+        "--catalog",
+        envvar="ROWLAKE_CATALOG",
+        help="A catalog of PyIceberg's configuration, or 'filesystem'.",
+    ),
+]
+Shown = Annotated[Output, typer.Option("--output", "-o", help="How rows are shown.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
+TableName = Annotated[str, typer.Argument(metavar="NS.TABLE", help="The table.")]
+
+
+def open_lake(warehouse: str | None, catalog: str | None) -> Lake:
+    """Open the lake that the options name."""
+    from rowlake.lake import connect
+
+    return connect(warehouse=warehouse, catalog=catalog)
+
+
+@app.command()
+def sql(
+    statement: Annotated[str, typer.Argument(help="A statement; '-' reads it from a pipe.")],
+    warehouse: Warehouse = None,
+    catalog: Catalog = None,
+    output: Shown = Output.TABLE,
+    quiet: Quiet = False,
+) -> None:
+    """Run a statement and show its rows."""
+    text = sys.stdin.read() if statement == "-" else statement
+    with open_lake(warehouse, catalog) as lake:
+        lake.engine.progress = not quiet
+        show(lake.sql(text).toArrow(), output)
+
+
+@app.command()
+def shell(warehouse: Warehouse = None, catalog: Catalog = None) -> None:
+    """Type statements, end each with a semicolon."""
+    from rowlake.cli.shell import run_shell
+
+    with open_lake(warehouse, catalog) as lake:
+        run_shell(lake)
+
+
+@app.command()
+def tables(
+    namespace: Annotated[str | None, typer.Argument(help="Only this namespace.")] = None,
+    warehouse: Warehouse = None,
+    catalog: Catalog = None,
+    output: Shown = Output.TABLE,
+) -> None:
+    """List tables."""
+    from rowlake.cli.views import tables_of
+
+    with open_lake(warehouse, catalog) as lake:
+        show(tables_of(lake, namespace), output)
+
+
+@app.command()
+def describe(
+    table: TableName,
+    warehouse: Warehouse = None,
+    catalog: Catalog = None,
+    output: Shown = Output.TABLE,
+) -> None:
+    """Show a table's columns, layout and properties."""
+    from rowlake.cli.views import description_of
+
+    with open_lake(warehouse, catalog) as lake:
+        show(description_of(lake.table(table)), output)
+
+
+@app.command()
+def history(
+    table: TableName,
+    warehouse: Warehouse = None,
+    catalog: Catalog = None,
+    output: Shown = Output.TABLE,
+) -> None:
+    """Show what was done to a table, newest first."""
+    from rowlake.cli.views import history_of
+
+    with open_lake(warehouse, catalog) as lake:
+        show(history_of(lake.table(table)), output)
+
+
+@app.command()
+def snapshots(
+    table: TableName,
+    warehouse: Warehouse = None,
+    catalog: Catalog = None,
+    output: Shown = Output.TABLE,
+) -> None:
+    """List a table's snapshots."""
+    with open_lake(warehouse, catalog) as lake:
+        show(lake.table(table).inspect("snapshots"), output)
+
+
+@app.command()
+def files(
+    table: TableName,
+    warehouse: Warehouse = None,
+    catalog: Catalog = None,
+    output: Shown = Output.TABLE,
+) -> None:
+    """List the files of a table's current snapshot."""
+    from rowlake.cli.views import files_of
+
+    with open_lake(warehouse, catalog) as lake:
+        show(files_of(lake.table(table)), output)
+
+
+@app.command()
+def demo(
+    warehouse: Annotated[
+        str | None, typer.Option("--warehouse", help="Keep the demo's tables here.")
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", min=1_000, help="How many sales.")] = 500_000,
+) -> None:
+    """Make a sales table, change it, travel in time, and show what was done."""
+    from rowlake.cli.demo import run_demo
+
+    run_demo(warehouse, rows)
+
+
+def exit_code(error: RowlakeError) -> int:
+    """Return the exit code for an error."""
+    if isinstance(error, CommitConflictError):
+        return 3
+    if isinstance(error, CommitStateUnknownError):
+        return 4
+    return 2 if isinstance(error, InvalidStatementError) else 1
+
+
+def main() -> None:
+    """Run the command line; errors of rowlake end in one line and an exit code."""
+    try:
+        app()
+    except RowlakeError as error:
+        print(f"rowlake: {error}", file=sys.stderr)
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        print("rowlake: stopped; the table is as it was", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

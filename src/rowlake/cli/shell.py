@@ -1,0 +1,48 @@
+"""An interactive shell: statements end with a semicolon, `exit` or end of input leaves."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rowlake.cli.output import Output, show
+from rowlake.errors import RowlakeError
+from rowlake.sql.split import split_statements
+
+if TYPE_CHECKING:
+    from rowlake.lake import Lake
+
+PROMPT, MORE = "rowlake> ", "      -> "
+LEAVE = {"exit", "quit", "\\q"}
+
+
+def run_shell(lake: Lake) -> None:
+    """Read statements and run them until the user leaves; errors do not end the shell."""
+    pending = ""
+    while True:
+        try:
+            line = input(MORE if pending else PROMPT)
+        except EOFError:
+            print()
+            return
+        except KeyboardInterrupt:
+            print()
+            pending = ""
+            continue
+        if not pending and line.strip().rstrip(";").lower() in LEAVE:
+            return
+        pending = f"{pending}\n{line}" if pending else line
+        statements, pending = split_statements(pending)
+        for statement in statements:
+            _run(lake, statement)
+
+
+def _run(lake: Lake, statement: str) -> None:
+    try:
+        show(lake.sql(statement).toArrow(), Output.TABLE)
+    except RowlakeError as error:
+        print(f"error: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+    except Exception as error:  # noqa: BLE001 - Spark's own errors must not end the shell
+        print(f"error: {str(error).splitlines()[0]}", file=sys.stderr)

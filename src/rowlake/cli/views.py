@@ -1,0 +1,123 @@
+"""What the look-up commands show, as Arrow tables; metadata only, no Spark."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from rowlake.lake import Lake
+    from rowlake.table import Table
+
+
+def tables_of(lake: Lake, namespace: str | None) -> pa.Table:
+    """Return the tables of a lake with their format version, rows and last change."""
+    found = [lake.table(name) for name in lake.tables(namespace)]
+    rows = [_table_row(table) for table in found]
+    schema = pa.schema(
+        [
+            ("table", pa.string()),
+            ("format", pa.int32()),
+            ("rows", pa.int64()),
+            ("files", pa.int64()),
+            ("last_changed", pa.timestamp("ms")),
+        ]
+    )
+    return pa.Table.from_pylist(rows, schema)
+
+
+def _table_row(table: Table) -> dict[str, Any]:
+    metadata = table.handle.metadata
+    snapshots = table.snapshots()
+    summary = next(
+        (s.summary for s in snapshots if s.snapshot_id == metadata.current_snapshot_id), {}
+    )
+    return {
+        "table": table.name,
+        "format": metadata.format_version,
+        "rows": int(summary["total-records"]) if "total-records" in summary else None,
+        "files": int(summary["total-data-files"]) if "total-data-files" in summary else None,
+        "last_changed": datetime.datetime.fromtimestamp(
+            metadata.last_updated_ms / 1000, datetime.timezone.utc
+        ).replace(tzinfo=None),
+    }
+
+
+def description_of(table: Table) -> pa.Table:
+    """Return a table's columns, then its layout and properties, as (name, value, comment)."""
+    metadata = table.handle.metadata
+    schema = metadata.schema()
+    rows = [
+        (field.name, f"{field.field_type}{' required' if field.required else ''}", field.doc or "")
+        for field in schema.fields
+    ]
+    spec = [
+        f"{field.transform}({schema.find_column_name(field.source_id)})"
+        for field in metadata.spec().fields
+    ]
+    rows += [
+        ("", "", ""),
+        ("# format version", str(metadata.format_version), ""),
+        ("# location", metadata.location, ""),
+        ("# partitioned by", ", ".join(spec) or "nothing", ""),
+        ("# sorted by", _order_text(metadata), ""),
+        ("# current snapshot", str(metadata.current_snapshot_id), ""),
+        ("# refs", ", ".join(sorted(metadata.refs)) or "none", ""),
+    ]
+    rows += [(f"# property {key}", value, "") for key, value in sorted(metadata.properties.items())]
+    columns = list(zip(*rows, strict=True))
+    return pa.table(
+        [pa.array(column, pa.string()) for column in columns], ["name", "value", "comment"]
+    )
+
+
+def _order_text(metadata: Any) -> str:
+    schema = metadata.schema()
+    keys = [
+        f"{schema.find_column_name(field.source_id)} {field.direction}"
+        for field in metadata.sort_order().fields
+    ]
+    return ", ".join(keys) or "nothing"
+
+
+COUNTERS = (
+    ("added_rows", "added-records"),
+    ("deleted_rows", "deleted-records"),
+    ("added_files", "added-data-files"),
+    ("removed_files", "deleted-data-files"),
+    ("total_rows", "total-records"),
+)
+
+
+def history_of(table: Table) -> pa.Table:
+    """Return what was done to a table, newest first."""
+    refs: dict[int, list[str]] = {}
+    for name, ref in table.handle.metadata.refs.items():
+        refs.setdefault(ref.snapshot_id, []).append(name)
+    rows = [
+        {
+            "committed_at": datetime.datetime.fromtimestamp(
+                snapshot.timestamp_ms / 1000, datetime.timezone.utc
+            ).replace(tzinfo=None),
+            "snapshot_id": snapshot.snapshot_id,
+            "operation": snapshot.operation,
+            **{name: int(snapshot.summary.get(key, 0)) for name, key in COUNTERS},
+            "refs": ", ".join(sorted(refs.get(snapshot.snapshot_id, []))),
+        }
+        for snapshot in reversed(table.snapshots())
+    ]
+    schema = pa.schema(
+        [("committed_at", pa.timestamp("ms")), ("snapshot_id", pa.int64())]
+        + [("operation", pa.string())]
+        + [(name, pa.int64()) for name, _ in COUNTERS]
+        + [("refs", pa.string())]
+    )
+    return pa.Table.from_pylist(rows, schema)
+
+
+def files_of(table: Table) -> pa.Table:
+    """Return the files of the current snapshot, what people look for first."""
+    wanted = ["content", "file_path", "file_format", "record_count", "file_size_in_bytes"]
+    return table.files().select(wanted)

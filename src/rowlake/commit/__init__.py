@@ -1,0 +1,1 @@
+"""Committing: isolation checks against what landed meanwhile, retries, clean-up."""

@@ -1,0 +1,44 @@
+"""Commits that change metadata only: refs, schemas, specs, properties.
+
+Comes in: a function that builds updates from the newest metadata. Goes out: the handle after the
+commit; a lost race is tried again from what the winner left.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rowlake.catalog.commit import commit_updates
+from rowlake.catalog.outcome import Conflict, Landed
+from rowlake.catalog.tables import refresh
+from rowlake.commit.loop import retry_policy
+from rowlake.errors import CommitConflictError, CommitStateUnknownError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.iceberg.refs import Updates
+
+
+def commit_metadata(
+    handle: TableHandle, operation: str, make: Callable[[TableHandle], Updates]
+) -> TableHandle:
+    """Commit what `make` builds from the metadata; nothing to do commits nothing."""
+    policy = retry_policy(handle.metadata.properties)
+    attempt = 0
+    while True:
+        updates, requirements = make(handle)
+        if not updates:
+            return handle
+        outcome = commit_updates(handle, updates, requirements)
+        if isinstance(outcome, Landed):
+            return outcome.handle
+        if not isinstance(outcome, Conflict):
+            raise CommitStateUnknownError(handle.name, None, outcome.cause)
+        if attempt >= policy.retries:
+            raise CommitConflictError(operation, handle.name, outcome.cause)
+        time.sleep(policy.wait_s(attempt))
+        handle = refresh(handle)
+        attempt += 1

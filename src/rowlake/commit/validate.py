@@ -1,0 +1,180 @@
+"""The isolation checks of a change against what landed since it read the table.
+
+Comes in: a `Change` with its `Requirements`, and the table at its newest head. Goes out: None where
+the change may land, else the `Breach` that forbids it. The rules are those of Iceberg's Java
+library (`validateAddedDataFiles`, `validateNoNewDeletes…`, `validateDataFilesExist`): compactions
+(`replace`) add no rows, so they never break "no new data".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowlake.commit.history import files_landed, snapshots_since
+from rowlake.iceberg.metadata import view_of
+from rowlake.model.files import Status
+from rowlake.plan.prune import may_match
+
+if TYPE_CHECKING:
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.commit.history import Landed
+    from rowlake.model.change import Change, Requirements
+    from rowlake.model.view import SnapshotInfo, TableView
+    from rowlake.storage.files import Storage
+
+DATA, DELETES = 0, 1
+ADDS_DATA = frozenset({"append", "overwrite"})
+ADDS_DELETES = frozenset({"overwrite", "delete"})
+REMOVES_DATA = frozenset({"overwrite", "replace", "delete"})
+
+
+@dataclass(frozen=True)
+class Breach:
+    """Why a change may not land: what another snapshot did to which files."""
+
+    cause: str
+    snapshot_id: int | None = None
+    files: tuple[str, ...] = ()
+
+
+def find_breach(handle: TableHandle, change: Change, storage: Storage) -> Breach | None:
+    """Return the first requirement of the change that does not hold at the head, None if all do."""
+    needs = change.requirements
+    by_filter = needs.no_new_data or needs.no_new_deletes
+    if not (by_filter or needs.no_new_deletes_for or needs.files_exist):
+        return None
+    since = snapshots_since(handle, change.branch, needs.starting_snapshot_id)
+    if since is None:
+        return Breach(
+            f"snapshot {needs.starting_snapshot_id}, which it read, is no longer in the history of "
+            f"{change.branch} (rolled back or expired)"
+        )
+    if not since:
+        return None
+    view = view_of(handle, ref=change.branch)
+    checks = (_new_data, _new_deletes, _removed_data, _new_deletes_for_files, _files_gone)
+    return next((found for check in checks if (found := check(view, since, needs, storage))), None)
+
+
+def _matching(landed: Landed, needs: Requirements, view: TableView) -> pa.Table:
+    if needs.conflict_detection_filter is None:
+        return landed.entries
+    spec = view.specs[landed.spec_id]
+    mask = may_match(landed.entries, needs.conflict_detection_filter, spec, view.schema)
+    return landed.entries.filter(mask)
+
+
+def _first_matching(
+    view: TableView,
+    since: list[SnapshotInfo],
+    needs: Requirements,
+    storage: Storage,
+    *,
+    content: int,
+    status: Status,
+    operations: frozenset[str],
+    what: str,
+) -> Breach | None:
+    for landed in files_landed(
+        view, since, storage, content=content, status=status, operations=operations
+    ):
+        found = _matching(landed, needs, view)
+        if found.num_rows:
+            return _breach(landed.snapshot, what, found["location"].to_pylist())
+    return None
+
+
+def _breach(snapshot: SnapshotInfo, what: str, files: list[str]) -> Breach:
+    cause = f"snapshot {snapshot.snapshot_id} ({snapshot.operation}) {what}"
+    return Breach(cause, snapshot.snapshot_id, tuple(files))
+
+
+def _new_data(
+    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
+) -> Breach | None:
+    if not needs.no_new_data:
+        return None
+    return _first_matching(
+        view,
+        since,
+        needs,
+        storage,
+        content=DATA,
+        status=Status.ADDED,
+        operations=ADDS_DATA,
+        what="added data files that may hold rows of its filter",
+    )
+
+
+def _new_deletes(
+    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
+) -> Breach | None:
+    if not needs.no_new_deletes:
+        return None
+    # A delete file's metrics are of the deleted keys or of paths, so only its partition can tell.
+    return _first_matching(
+        view,
+        since,
+        needs,
+        storage,
+        content=DELETES,
+        status=Status.ADDED,
+        operations=ADDS_DELETES,
+        what="added delete files that may apply to rows of its filter",
+    )
+
+
+def _removed_data(
+    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
+) -> Breach | None:
+    if not needs.no_new_deletes:
+        return None
+    return _first_matching(
+        view,
+        since,
+        needs,
+        storage,
+        content=DATA,
+        status=Status.DELETED,
+        operations=frozenset({"overwrite", "delete"}),
+        what="removed data files that may hold rows of its filter",
+    )
+
+
+def _new_deletes_for_files(
+    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
+) -> Breach | None:
+    if not needs.no_new_deletes_for:
+        return None
+    wanted = pa.array(sorted(needs.no_new_deletes_for), pa.string())
+    for landed in files_landed(
+        view, since, storage, content=DELETES, status=Status.ADDED, operations=ADDS_DELETES
+    ):
+        referenced = landed.entries["referenced_data_file"]
+        # A delete file that names no single data file may apply to any of them.
+        mask = pc.or_(pc.is_null(referenced), pc.is_in(referenced, wanted))
+        found = landed.entries.filter(mask)
+        if found.num_rows:
+            what = "added deletes for data files that it replaces"
+            return _breach(landed.snapshot, what, found["location"].to_pylist())
+    return None
+
+
+def _files_gone(
+    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
+) -> Breach | None:
+    if not needs.files_exist:
+        return None
+    wanted = pa.array(sorted(needs.files_exist), pa.string())
+    for landed in files_landed(
+        view, since, storage, content=DATA, status=Status.DELETED, operations=REMOVES_DATA
+    ):
+        found = landed.entries.filter(pc.is_in(landed.entries["location"], wanted))
+        if found.num_rows:
+            what = f"removed {found.num_rows} data files that it read"
+            return _breach(landed.snapshot, what, found["location"].to_pylist())
+    return None

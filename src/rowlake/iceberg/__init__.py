@@ -1,0 +1,1 @@
+"""The Iceberg format: metadata, manifests, delete files, snapshots."""

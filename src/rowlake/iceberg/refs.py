@@ -1,0 +1,188 @@
+"""Branches and tags: the catalog updates that create, move and drop them.
+
+Each function returns (updates, requirements) for one state of the metadata; wrong names and
+impossible moves are `InvalidStatementError`. Nothing here talks to a catalog.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemoveSnapshotRefUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+
+from rowlake.errors import InvalidStatementError, shown
+
+if TYPE_CHECKING:
+    from pyiceberg.table.metadata import TableMetadata
+
+    from rowlake.catalog.handle import TableHandle
+
+Updates = tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]
+NOTHING: Updates = ((), ())
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How long a ref and its snapshots are kept; None: the table's defaults."""
+
+    max_ref_age_ms: int | None = None
+    max_snapshot_age_ms: int | None = None
+    min_snapshots_to_keep: int | None = None
+
+
+DEFAULT_RETENTION = Retention()
+
+
+def ref_snapshot_id(metadata: TableMetadata, ref: str) -> int | None:
+    """Return the snapshot that a branch or tag points to, None where there is none."""
+    found = metadata.refs.get(ref)
+    return found.snapshot_id if found else None
+
+
+def ancestor_ids(metadata: TableMetadata, snapshot_id: int | None) -> list[int]:
+    """Return a snapshot and its ancestors, newest first, as far as they are kept."""
+    found: list[int] = []
+    while snapshot_id is not None:
+        snapshot = metadata.snapshot_by_id(snapshot_id)
+        if snapshot is None:
+            break
+        found.append(snapshot_id)
+        snapshot_id = snapshot.parent_snapshot_id
+    return found
+
+
+def create_ref(
+    handle: TableHandle,
+    name: str,
+    kind: str,
+    *,
+    snapshot_id: int | None = None,
+    retention: Retention = DEFAULT_RETENTION,
+    replace: bool = False,
+    if_not_exists: bool = False,
+) -> Updates:
+    """Create (or replace) a branch or a tag at a snapshot, the current one by default."""
+    metadata = handle.metadata
+    existing = metadata.refs.get(name)
+    if existing is not None and if_not_exists:
+        return NOTHING
+    if existing is not None and not replace:
+        raise InvalidStatementError(f"Table {handle.name} has a branch or tag {name} already.")
+    if existing is not None and existing.snapshot_ref_type != kind:
+        raise InvalidStatementError(
+            f"{name} is a {existing.snapshot_ref_type} of {handle.name}, not a {kind}."
+        )
+    target = snapshot_id if snapshot_id is not None else metadata.current_snapshot_id
+    if target is None:
+        raise InvalidStatementError(
+            f"Table {handle.name} has no snapshot yet: write to it before making a {kind}."
+        )
+    return _set_ref(handle, name, kind, target, retention)
+
+
+def drop_ref(handle: TableHandle, name: str, *, if_exists: bool = False) -> Updates:
+    """Drop a branch or tag; main stays."""
+    metadata = handle.metadata
+    if name not in metadata.refs:
+        if if_exists:
+            return NOTHING
+        raise InvalidStatementError(
+            f"Table {handle.name} has no branch or tag {name}. It has: "
+            f"{shown(sorted(metadata.refs)) or 'none'}."
+        )
+    if name == "main":
+        raise InvalidStatementError("The branch main cannot be dropped.")
+    holds = _holds(metadata, name)
+    return (RemoveSnapshotRefUpdate(ref_name=name),), holds
+
+
+def move_ref(handle: TableHandle, name: str, snapshot_id: int) -> Updates:
+    """Point a branch to another snapshot (`set_current_snapshot`); keeps its retention."""
+    metadata = handle.metadata
+    _known(handle, snapshot_id)
+    existing = metadata.refs.get(name)
+    retention = Retention(
+        existing.max_ref_age_ms if existing else None,
+        existing.max_snapshot_age_ms if existing else None,
+        existing.min_snapshots_to_keep if existing else None,
+    )
+    return _set_ref(handle, name, "branch", snapshot_id, retention)
+
+
+def rollback(handle: TableHandle, snapshot_id: int, branch: str = "main") -> Updates:
+    """Move a branch back to one of its ancestors."""
+    _known(handle, snapshot_id)
+    head = ref_snapshot_id(handle.metadata, branch)
+    if snapshot_id not in ancestor_ids(handle.metadata, head):
+        raise InvalidStatementError(
+            f"Snapshot {snapshot_id} is no ancestor of {branch} of {handle.name}; a rollback goes "
+            "back in a branch's own history. Use set_current_snapshot to jump to it."
+        )
+    return move_ref(handle, branch, snapshot_id)
+
+
+def snapshot_id_before(handle: TableHandle, timestamp_ms: int, branch: str = "main") -> int:
+    """Return the newest ancestor of a branch that is older than a time."""
+    metadata = handle.metadata
+    for snapshot_id in ancestor_ids(metadata, ref_snapshot_id(metadata, branch)):
+        snapshot = metadata.snapshot_by_id(snapshot_id)
+        if snapshot is not None and snapshot.timestamp_ms < timestamp_ms:
+            return snapshot_id
+    raise InvalidStatementError(
+        f"Table {handle.name} has no snapshot of {branch} older than {timestamp_ms} ms since 1970."
+    )
+
+
+def fast_forward(handle: TableHandle, branch: str, to: str) -> Updates:
+    """Move a branch to the head of another one that it is an ancestor of."""
+    metadata = handle.metadata
+    target = ref_snapshot_id(metadata, to)
+    if target is None:
+        raise InvalidStatementError(f"Table {handle.name} has no branch or tag {to}.")
+    head = ref_snapshot_id(metadata, branch)
+    if head == target:
+        return NOTHING
+    if head is not None and head not in ancestor_ids(metadata, target):
+        raise InvalidStatementError(
+            f"Cannot fast-forward {branch} of {handle.name} to {to}: {branch} has commits that "
+            f"{to} does not have. Use cherry_pick to bring single snapshots over."
+        )
+    return move_ref(handle, branch, target)
+
+
+def _known(handle: TableHandle, snapshot_id: int) -> None:
+    if handle.metadata.snapshot_by_id(snapshot_id) is None:
+        raise InvalidStatementError(
+            f"Table {handle.name} has no snapshot {snapshot_id}. "
+            f"List them with: rowlake snapshots {handle.name}."
+        )
+
+
+def _holds(metadata: TableMetadata, name: str) -> tuple[TableRequirement, ...]:
+    return (
+        AssertTableUUID(uuid=metadata.table_uuid),
+        AssertRefSnapshotId(ref=name, snapshot_id=ref_snapshot_id(metadata, name)),
+    )
+
+
+def _set_ref(
+    handle: TableHandle, name: str, kind: str, snapshot_id: int, retention: Retention
+) -> Updates:
+    _known(handle, snapshot_id)
+    update = SetSnapshotRefUpdate(
+        ref_name=name,
+        type=kind,
+        snapshot_id=snapshot_id,
+        max_ref_age_ms=retention.max_ref_age_ms,
+        max_snapshot_age_ms=retention.max_snapshot_age_ms,
+        min_snapshots_to_keep=retention.min_snapshots_to_keep,
+    )
+    return (update,), _holds(handle.metadata, name)

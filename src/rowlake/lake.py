@@ -1,0 +1,170 @@
+"""`connect` and `Lake`: what a user holds of a whole lake. Thin: every verb names its room.
+
+Opening a lake, listing tables and reading metadata start no Spark session; the first statement or
+frame that needs one does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rowlake.catalog import tables as catalog_tables
+from rowlake.catalog.names import levels_of, quoted
+from rowlake.catalog.open import open_catalog
+from rowlake.engine.spark import Engine
+from rowlake.sql.execute import execute
+from rowlake.table import Table
+from rowlake.verbs import create
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from rowlake.model.partition import OrderBy, PartitionBy
+
+Name = "str | tuple[str, ...]"
+
+
+def connect(
+    warehouse: str | None = None,
+    catalog: Any = None,
+    spark: Any = None,
+) -> Lake:
+    """Open a lake.
+
+    - `warehouse`: where tables live, a path or a URI (default `./lakehouse`);
+    - `catalog`: None (SQLite inside the warehouse), a name from PyIceberg's configuration, a dict
+      of PyIceberg catalog properties, a PyIceberg `Catalog`, or `"filesystem"`;
+    - `spark`: a session of yours, classic or Connect; else the active one; else a local one that
+      is made at the first need.
+    """
+    return Lake(open_catalog(warehouse, catalog), Engine(spark))
+
+
+class Lake:
+    """Tables in a catalog, and an engine to work on them."""
+
+    def __init__(self, catalog: Any, engine: Engine) -> None:
+        self.catalog = catalog
+        self.engine = engine
+
+    def __enter__(self) -> Lake:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Lake({self.catalog.name})"
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session; made here at the first need."""
+        return self.engine.spark
+
+    def close(self) -> None:
+        """Close the catalog, and the Spark session if rowlake made it."""
+        self.engine.close()
+        self.catalog.close()
+
+    def sql(self, statement: str, args: Any = None) -> Any:
+        """Run a statement; see the README for those that rowlake runs itself."""
+        return execute(self, statement, args)
+
+    # ------------------------------------------------------------------ tables
+
+    def table(self, name: str | tuple[str, ...]) -> Table:
+        """Return a table by name (`ns.t`); it must exist."""
+        return Table(catalog_tables.load_table(self.catalog, name), self.engine)
+
+    def exists(self, name: str | tuple[str, ...]) -> bool:
+        """Return whether there is a table of this name."""
+        return catalog_tables.table_exists(self.catalog, name)
+
+    def tables(self, namespace: str | tuple[str, ...] | None = None) -> list[str]:
+        """Return the names of the tables in a namespace, or in all of them."""
+        wanted = catalog_tables.all_namespaces(self.catalog) if namespace is None else [namespace]
+        return sorted(
+            quoted(found)
+            for space in wanted
+            for found in catalog_tables.list_tables(self.catalog, space)
+        )
+
+    def create_table(
+        self,
+        name: str | tuple[str, ...],
+        schema: Any,
+        *,
+        partition_by: Sequence[str | PartitionBy] = (),
+        sort_by: Sequence[OrderBy] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        comment: str | None = None,
+        if_not_exists: bool = False,
+        replace: bool = False,
+    ) -> Table:
+        """Create a table; its namespace is created with it where it is missing.
+
+        `schema` is a pyarrow schema, a PyIceberg schema, a Spark StructType, or anything that
+        carries one (an Arrow table, a DataFrame, a pandas frame). `partition_by` takes texts like
+        `"days(ts)"` or `"bucket(16, id)"`. `replace` keeps the history of a table of that name.
+        """
+        handle = create.create_table(
+            self.catalog,
+            levels_of(name),
+            create.Layout(
+                schema=schema,
+                partition_by=tuple(partition_by),
+                sort_by=tuple(sort_by),
+                properties=dict(properties or {}),
+                location=location,
+                comment=comment,
+            ),
+            if_not_exists=if_not_exists,
+            replace=replace,
+        )
+        return Table(handle, self.engine)
+
+    def drop_table(
+        self, name: str | tuple[str, ...], *, purge: bool = False, if_exists: bool = False
+    ) -> None:
+        """Drop a table; `purge` deletes its files too."""
+        if not if_exists or self.exists(name):
+            catalog_tables.drop_table(self.catalog, name, purge=purge)
+
+    def rename_table(self, name: str | tuple[str, ...], to: str | tuple[str, ...]) -> Table:
+        """Rename a table."""
+        return Table(catalog_tables.rename_table(self.catalog, name, to), self.engine)
+
+    def register_table(self, name: str | tuple[str, ...], metadata_location: str) -> Table:
+        """Add a table that exists in storage to the catalog, by its metadata file."""
+        handle = catalog_tables.register_table(self.catalog, name, metadata_location)
+        return Table(handle, self.engine)
+
+    # ------------------------------------------------------------------ namespaces
+
+    def namespaces(self) -> list[str]:
+        """Return the names of all namecatalog_tables."""
+        return sorted(quoted(found) for found in catalog_tables.all_namespaces(self.catalog))
+
+    def create_namespace(
+        self,
+        name: str | tuple[str, ...],
+        properties: Mapping[str, str] | None = None,
+        *,
+        if_not_exists: bool = False,
+    ) -> None:
+        """Create a namespace."""
+        catalog_tables.create_namespace(
+            self.catalog, name, dict(properties or {}), exist_ok=if_not_exists
+        )
+
+    def drop_namespace(self, name: str | tuple[str, ...], *, if_exists: bool = False) -> None:
+        """Drop an empty namespace."""
+        if not if_exists or catalog_tables.namespace_exists(self.catalog, name):
+            catalog_tables.drop_namespace(self.catalog, name)

@@ -1,0 +1,256 @@
+"""`Table`: what a user holds of one table. Thin: every verb names its room.
+
+Each verb looks at the table's newest metadata first, so a `Table` never shows stale rows, and two
+of them for one table see each other's commits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rowlake.catalog.tables import refresh
+from rowlake.commit.metadata import commit_metadata
+from rowlake.iceberg import refs
+from rowlake.iceberg.metadata import snapshot_info
+from rowlake.model.change import Isolation
+from rowlake.sql.condition import condition_of
+from rowlake.times import to_ms
+from rowlake.verbs import alter, inspect, pick, read, write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.engine.spark import Engine
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.result import Result
+    from rowlake.model.view import SnapshotInfo
+
+Time = "str | int | float | datetime.datetime"
+
+
+class Table:
+    """One table of a lake; made by `Lake.table`."""
+
+    def __init__(self, handle: TableHandle, engine: Engine) -> None:
+        self._handle = handle
+        self._engine = engine
+
+    def __repr__(self) -> str:
+        return f"Table({self.name})"
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def name(self) -> str:
+        """The name, with its namespace."""
+        return self._handle.name
+
+    @property
+    def handle(self) -> TableHandle:
+        """The table's newest metadata, with what it takes to commit to it."""
+        self._handle = refresh(self._handle)
+        return self._handle
+
+    @property
+    def schema(self) -> Any:
+        """The current schema (PyIceberg's `Schema`)."""
+        return self.handle.metadata.schema()
+
+    @property
+    def spec(self) -> Any:
+        """The current partition spec (PyIceberg's `PartitionSpec`)."""
+        return self.handle.metadata.spec()
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table properties."""
+        return dict(self.handle.metadata.properties)
+
+    @property
+    def location(self) -> str:
+        """Where the table's files are."""
+        return self.handle.metadata.location
+
+    @property
+    def format_version(self) -> int:
+        """The Iceberg format version."""
+        return self.handle.metadata.format_version
+
+    # ------------------------------------------------------------------ reading
+
+    def df(
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | Predicate | None = None,
+        snapshot_id: int | None = None,
+        as_of: Any = None,
+        ref: str | None = None,
+    ) -> Any:
+        """Return rows as a Spark DataFrame; columns and filter are pushed into the scan.
+
+        `as_of` is a time (datetime, ISO text, or ms since 1970), `ref` a branch or tag.
+        """
+        return read.frame(
+            self.handle,
+            self._engine,
+            columns=columns,
+            condition=condition_of(where),
+            snapshot_id=snapshot_id,
+            as_of_ms=None if as_of is None else to_ms(as_of),
+            ref=ref,
+        )
+
+    def arrow(
+        self,
+        columns: Sequence[str] | None = None,
+        where: Predicate | None = None,
+        snapshot_id: int | None = None,
+        as_of: Any = None,
+        ref: str | None = None,
+    ) -> pa.Table:
+        """Return rows as an Arrow table; small tables need no Spark session."""
+        return read.arrow(
+            self.handle,
+            self._engine,
+            columns=columns,
+            predicate=where,
+            snapshot_id=snapshot_id,
+            as_of_ms=None if as_of is None else to_ms(as_of),
+            ref=ref,
+        )
+
+    # ------------------------------------------------------------------ writing
+
+    def append(self, rows: Any, **options: Any) -> Result:
+        """Add rows: a Spark DataFrame, an Arrow table, a pandas or polars frame, dicts, a path."""
+        self._handle, result = write.append(self.handle, self._engine, rows, _options(options))
+        return result
+
+    def overwrite(
+        self,
+        rows: Any,
+        where: str | Predicate | None = None,
+        *,
+        dynamic: bool = False,
+        **options: Any,
+    ) -> Result:
+        """Replace all rows, those that a filter selects, or (dynamic) the partitions hit."""
+        condition = condition_of(where)
+        self._handle, result = write.overwrite(
+            self.handle,
+            self._engine,
+            rows,
+            _options(options),
+            where=read.bound(self._handle, condition, whole=True),
+            dynamic=dynamic,
+        )
+        return result
+
+    def truncate(self, **options: Any) -> Result:
+        """Remove all rows; metadata only."""
+        self._handle, result = write.truncate(self.handle, _options(options))
+        return result
+
+    # ------------------------------------------------------------------ looking
+
+    def snapshots(self) -> list[SnapshotInfo]:
+        """Return all snapshots kept, oldest first."""
+        return [snapshot_info(found) for found in self.handle.metadata.snapshots]
+
+    def history(self) -> pa.Table:
+        """Return what was current when."""
+        return inspect.metadata_table(self.handle, "history")
+
+    def files(self) -> pa.Table:
+        """Return the files of the current snapshot."""
+        return inspect.metadata_table(self.handle, "files")
+
+    def refs(self) -> pa.Table:
+        """Return branches and tags."""
+        return inspect.metadata_table(self.handle, "refs")
+
+    def inspect(self, name: str, *, snapshot_id: int | None = None) -> pa.Table:
+        """Return a metadata table by its name (`snapshots`, `files`, `partitions`, …)."""
+        return inspect.metadata_table(self.handle, name, snapshot_id=snapshot_id)
+
+    # ------------------------------------------------------------------ history
+
+    def create_branch(self, name: str, snapshot_id: int | None = None, **kept: Any) -> None:
+        """Create a branch at a snapshot (the current one by default)."""
+        self._create_ref(name, "branch", snapshot_id, kept)
+
+    def create_tag(self, name: str, snapshot_id: int | None = None, **kept: Any) -> None:
+        """Create a tag at a snapshot (the current one by default)."""
+        self._create_ref(name, "tag", snapshot_id, kept)
+
+    def _create_ref(
+        self, name: str, kind: str, snapshot_id: int | None, kept: Mapping[str, Any]
+    ) -> None:
+        flags = {key: kept[key] for key in ("replace", "if_not_exists") if key in kept}
+        retention = refs.Retention(**{key: kept[key] for key in kept if key not in flags})
+        self._change(
+            f"create {kind} {name}",
+            lambda handle: refs.create_ref(
+                handle, name, kind, snapshot_id=snapshot_id, retention=retention, **flags
+            ),
+        )
+
+    def drop_ref(self, name: str, *, if_exists: bool = False) -> None:
+        """Drop a branch or tag."""
+        self._change(
+            f"drop {name}", lambda handle: refs.drop_ref(handle, name, if_exists=if_exists)
+        )
+
+    def fast_forward(self, branch: str, to: str) -> None:
+        """Move a branch to the head of another that has all its commits."""
+        self._change(f"fast-forward {branch}", lambda handle: refs.fast_forward(handle, branch, to))
+
+    def rollback_to(
+        self, snapshot_id: int | None = None, as_of: Any = None, branch: str = "main"
+    ) -> None:
+        """Move a branch back to an ancestor, by id or to what it was before a time."""
+        if snapshot_id is None:
+            snapshot_id = refs.snapshot_id_before(self.handle, to_ms(as_of), branch)
+        wanted = snapshot_id
+        self._change("rollback", lambda handle: refs.rollback(handle, wanted, branch))
+
+    def set_current_snapshot(self, snapshot_id: int, branch: str = "main") -> None:
+        """Point a branch to any snapshot that the table keeps."""
+        self._change("set snapshot", lambda handle: refs.move_ref(handle, branch, snapshot_id))
+
+    def cherry_pick(self, snapshot_id: int, branch: str = "main") -> Result:
+        """Bring the change of one snapshot onto a branch."""
+        self._handle, result = pick.cherry_pick(self.handle, snapshot_id, branch)
+        return result
+
+    def publish(self, wap_id: str, branch: str = "main") -> Result:
+        """Bring a staged (write-audit-publish) snapshot onto a branch, once."""
+        self._handle, result = pick.publish(self.handle, wap_id, branch)
+        return result
+
+    # ------------------------------------------------------------------ evolution
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Set table properties; `format-version` upgrades the table."""
+        self._handle = alter.set_properties(self.handle, properties)
+
+    def unset_properties(self, names: Sequence[str]) -> None:
+        """Remove table properties."""
+        self._handle = alter.unset_properties(self.handle, names)
+
+    def evolve(self) -> Any:
+        """Return PyIceberg's own table object, with its schema and spec builders."""
+        return self.handle.to_pyiceberg()
+
+    def _change(self, operation: str, make: Any) -> None:
+        self._handle = commit_metadata(self.handle, operation, make)
+
+
+def _options(given: Mapping[str, Any]) -> write.WriteOptions:
+    options = dict(given)
+    if options.get("isolation") is not None:
+        options["isolation"] = Isolation(options["isolation"])
+    return write.WriteOptions(**options)

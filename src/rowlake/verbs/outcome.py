@@ -1,0 +1,90 @@
+"""Commit outcomes -> results and errors: the one place where an outcome becomes an exception.
+
+Files are removed after a failure only where it is proven that no snapshot refers to them: after a
+conflict, never after an unknown outcome.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rowlake.catalog.outcome import Conflict, Landed, Unknown
+from rowlake.commit.loop import Commit
+from rowlake.errors import CommitConflictError, CommitStateUnknownError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.commit.loop import Committed
+    from rowlake.iceberg.refs import Updates
+    from rowlake.model.change import Change
+    from rowlake.storage.files import Storage
+
+
+@dataclass
+class Phases:
+    """Seconds per phase of an operation."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time what runs inside."""
+        before = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - before
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent
+
+    @property
+    def total(self) -> float:
+        """Seconds since the operation began."""
+        return time.perf_counter() - self.started
+
+
+def commit_or_raise(
+    handle: TableHandle,
+    change: Change,
+    storage: Storage,
+    operation: str,
+    *,
+    keep_files: bool = False,
+    first: Callable[[TableHandle], Updates] | None = None,
+) -> tuple[TableHandle, Committed]:
+    """Commit a change; on a conflict remove the files that it wrote, and raise.
+
+    `keep_files` is for changes whose files other snapshots refer to already.
+    """
+    written = [] if keep_files else _locations(change)
+    try:
+        committed = Commit(change, storage, first).run(handle)
+    except BaseException:
+        storage.delete(written)
+        raise
+    outcome = committed.outcome
+    if isinstance(outcome, Landed):
+        return outcome.handle, committed
+    if isinstance(outcome, Unknown):
+        raise CommitStateUnknownError(handle.name, committed.snapshot_id, outcome.cause)
+    storage.delete(written)
+    if isinstance(outcome, Conflict):
+        lost = f"{committed.retries + 1} attempts lost against other writers ({outcome.cause})"
+        raise CommitConflictError(operation, handle.name, lost)
+    raise CommitConflictError(
+        operation,
+        handle.name,
+        outcome.cause,
+        snapshot_id=outcome.snapshot_id,
+        files=outcome.files,
+    )
+
+
+def _locations(change: Change) -> list[str]:
+    tables = (change.added_data, change.added_deletes)
+    return [location for files in tables for location in files["location"].to_pylist()]

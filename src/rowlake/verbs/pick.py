@@ -1,0 +1,130 @@
+"""Cherry-pick and publish: the change of one snapshot, brought onto a branch.
+
+Comes in: a table handle and the snapshot (or its write-audit-publish id). Goes out: the handle
+after the commit and a `Result`. An append is applied again on whatever the branch holds; any other
+change only where its parent is still the head, since nothing else is sure to mean the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowlake.commit.history import files_landed
+from rowlake.commit.metadata import commit_metadata
+from rowlake.errors import InvalidStatementError
+from rowlake.iceberg.metadata import snapshot_info, view_of
+from rowlake.iceberg.refs import ancestor_ids, move_ref, ref_snapshot_id
+from rowlake.model.change import Change, Operation
+from rowlake.model.files import WRITTEN_FILES, Status
+from rowlake.model.result import Result
+from rowlake.model.values import encode_partitions
+from rowlake.storage.files import Storage
+from rowlake.verbs.outcome import commit_or_raise
+
+if TYPE_CHECKING:
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.view import SnapshotInfo
+
+WAP_ID = "wap.id"
+PUBLISHED_WAP_ID = "published-wap-id"
+SOURCE_SNAPSHOT_ID = "source-snapshot-id"
+
+
+def publish(handle: TableHandle, wap_id: str, branch: str) -> tuple[TableHandle, Result]:
+    """Cherry-pick the snapshot that was staged under a write-audit-publish id."""
+    staged = [
+        snapshot.snapshot_id
+        for snapshot in map(snapshot_info, handle.metadata.snapshots)
+        if snapshot.summary.get(WAP_ID) == wap_id
+    ]
+    if not staged:
+        raise InvalidStatementError(f"Table {handle.name} has no snapshot staged as {wap_id}.")
+    return cherry_pick(handle, staged[-1], branch)
+
+
+def cherry_pick(handle: TableHandle, snapshot_id: int, branch: str) -> tuple[TableHandle, Result]:
+    """Bring the change of one snapshot onto a branch."""
+    metadata = handle.metadata
+    found = metadata.snapshot_by_id(snapshot_id)
+    if found is None:
+        raise InvalidStatementError(f"Table {handle.name} has no snapshot {snapshot_id}.")
+    snapshot = snapshot_info(found)
+    head = ref_snapshot_id(metadata, branch)
+    _validate_not_applied(handle, snapshot, head)
+    if snapshot.parent_id == head:
+        moved = commit_metadata(
+            handle, "cherry-pick", lambda newest: move_ref(newest, branch, snapshot_id)
+        )
+        return moved, Result("cherry-pick", snapshot_id=snapshot_id)
+    if snapshot.operation != Operation.APPEND.value:
+        raise InvalidStatementError(
+            f"Cannot cherry-pick snapshot {snapshot_id} ({snapshot.operation}) onto {branch} of "
+            f"{handle.name}: only appends can be applied to another state of the table."
+        )
+    return _append_again(handle, snapshot, branch)
+
+
+def _validate_not_applied(handle: TableHandle, snapshot: SnapshotInfo, head: int | None) -> None:
+    ancestors = ancestor_ids(handle.metadata, head)
+    if snapshot.snapshot_id in ancestors:
+        raise InvalidStatementError(
+            f"Snapshot {snapshot.snapshot_id} is in the history of the branch already."
+        )
+    wap_id = snapshot.summary.get(WAP_ID)
+    for ancestor in ancestors:
+        known = handle.metadata.snapshot_by_id(ancestor)
+        summary = snapshot_info(known).summary if known else {}
+        picked = summary.get(SOURCE_SNAPSHOT_ID) == str(snapshot.snapshot_id)
+        published = wap_id is not None and wap_id in (
+            summary.get(WAP_ID),
+            summary.get(PUBLISHED_WAP_ID),
+        )
+        if picked or published:
+            raise InvalidStatementError(
+                f"The change of snapshot {snapshot.snapshot_id} was published already, "
+                f"as snapshot {ancestor}."
+            )
+
+
+def _append_again(
+    handle: TableHandle, snapshot: SnapshotInfo, branch: str
+) -> tuple[TableHandle, Result]:
+    view = view_of(handle)
+    storage = Storage(view.io_properties)
+    landed = files_landed(
+        view,
+        [snapshot],
+        storage,
+        content=0,
+        status=Status.ADDED,
+        operations=frozenset({"append"}),
+    )
+    added = pa.concat_tables(
+        [WRITTEN_FILES.empty_table(), *(written_from_entries(part.entries) for part in landed)]
+    )
+    extra = {SOURCE_SNAPSHOT_ID: str(snapshot.snapshot_id)}
+    if WAP_ID in snapshot.summary:
+        extra[PUBLISHED_WAP_ID] = snapshot.summary[WAP_ID]
+    change = Change(Operation.APPEND, added_data=added, branch=branch, properties=extra)
+    after, committed = commit_or_raise(handle, change, storage, "cherry-pick", keep_files=True)
+    rows = int(pc.sum(added["record_count"]).as_py() or 0)
+    result = Result(
+        "cherry-pick",
+        snapshot_id=committed.snapshot_id,
+        rows_inserted=rows,
+        data_files_added=added.num_rows,
+        retries=committed.retries,
+    )
+    return after, result
+
+
+def written_from_entries(entries: pa.Table) -> pa.Table:
+    """Return entries of a manifest as files to add anew; row ids are assigned again."""
+    partition = entries["partition"].combine_chunks()
+    columns = {name: entries[name] for name in WRITTEN_FILES.names}
+    columns["partition"] = encode_partitions(partition)
+    columns["first_row_id"] = pa.nulls(entries.num_rows, pa.int64())
+    return pa.table([columns[name] for name in WRITTEN_FILES.names], schema=WRITTEN_FILES)

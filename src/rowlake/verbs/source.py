@@ -1,0 +1,103 @@
+"""What users hand in as rows -> Arrow batches in the driver, or a Spark DataFrame.
+
+Comes in: a Spark DataFrame, a pyarrow Table / RecordBatch / RecordBatchReader, a pandas or polars
+frame, a list of dicts, a path to Parquet, CSV or JSON. Goes out: `ArrowSource` or `SparkSource`.
+Types are told apart by what they offer, so that neither pandas nor polars nor pyspark is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from rowlake.errors import InvalidStatementError
+
+if TYPE_CHECKING:
+    from rowlake.engine.spark import Engine
+
+READERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".orc": "orc"}
+
+
+@dataclass(frozen=True)
+class ArrowSource:
+    """Rows that the driver holds or streams."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """Rows that Spark holds."""
+
+    frame: Any
+
+
+Source: TypeAlias = ArrowSource | SparkSource
+
+
+def source_of(rows: Any, engine: Engine, like: pa.Schema | None = None) -> Source:
+    """Return what users handed in as a source; `like` guides dicts, which carry no types."""
+    if isinstance(rows, pa.Table):
+        return ArrowSource(rows.schema, iter(rows.to_batches()))
+    if isinstance(rows, pa.RecordBatch):
+        return ArrowSource(rows.schema, iter([rows]))
+    if isinstance(rows, pa.RecordBatchReader):
+        return ArrowSource(rows.schema, iter(rows))
+    if isinstance(rows, (str, Path)):
+        return _from_path(str(rows), engine)
+    if isinstance(rows, Sequence):
+        return _from_dicts(rows, like)
+    if hasattr(rows, "mapInArrow"):
+        return SparkSource(rows)
+    if hasattr(rows, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(rows)
+        return ArrowSource(reader.schema, iter(reader))
+    if hasattr(rows, "to_arrow"):
+        return source_of(rows.to_arrow(), engine, like)
+    if hasattr(rows, "iloc"):
+        return source_of(pa.Table.from_pandas(rows, preserve_index=False), engine, like)
+    raise InvalidStatementError(
+        f"Cannot read rows from a {type(rows).__name__}. Give a Spark DataFrame, a pyarrow table "
+        "or reader, a pandas or polars frame, a list of dicts, or a path to Parquet, CSV or JSON."
+    )
+
+
+def _from_dicts(rows: Sequence[Any], like: pa.Schema | None) -> Source:
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise InvalidStatementError("A list of rows must hold dicts: [{'id': 1}, …].")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = [_column([row.get(name) for row in rows], _type_for(name, like)) for name in names]
+    table = pa.table(columns, names=names)
+    return ArrowSource(table.schema, iter(table.to_batches()))
+
+
+def _column(values: list[Any], hint: pa.DataType | None) -> pa.Array:
+    """Return values in the table's type where they fit it, else in the type that they show."""
+    try:
+        return pa.array(values, hint)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as unfit:
+        if hint is None:
+            raise InvalidStatementError(f"Cannot read the rows: {unfit}") from unfit
+        return _column(values, None)
+
+
+def _type_for(name: str, like: pa.Schema | None) -> pa.DataType | None:
+    matches = [field for field in like or [] if field.name.lower() == name.lower()]
+    return matches[0].type if len(matches) == 1 else None
+
+
+def _from_path(path: str, engine: Engine) -> Source:
+    suffix = Path(path.rstrip("/")).suffix.lower()
+    kind = READERS.get(suffix, "parquet")
+    reader = engine.spark.read
+    if kind == "csv":
+        reader = reader.option("header", True).option("inferSchema", True)
+    try:
+        return SparkSource(reader.format(kind).load(path))
+    except Exception as error:
+        raise InvalidStatementError(f"Cannot read rows from {path}: {error}") from error

@@ -1,0 +1,203 @@
+"""append, overwrite, truncate: rows in, one commit out.
+
+Comes in: a table handle, an engine and rows. Goes out: the handle after the commit and a `Result`.
+On any failure the table is as it was and the files written are removed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowlake.errors import InvalidStatementError
+from rowlake.iceberg.metadata import snapshot_info, view_of
+from rowlake.model.change import Change, Isolation, Operation, Requirements, no_files
+from rowlake.model.files import WRITTEN_FILES
+from rowlake.model.predicate import TRUE
+from rowlake.model.result import Result
+from rowlake.storage.files import Storage
+from rowlake.verbs.match import matched_batches, matched_frame
+from rowlake.verbs.outcome import Phases, commit_or_raise
+from rowlake.verbs.source import ArrowSource, source_of
+from rowlake.write.context import write_context
+from rowlake.write.kernel import write_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.engine.spark import Engine
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.view import TableView
+    from rowlake.verbs.source import Source
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """What every write takes (see `Table`)."""
+
+    branch: str = "main"
+    properties: Mapping[str, str] = field(default_factory=dict)
+    isolation: Isolation | None = None
+    progress: Any = None
+    stage_only: bool = False
+
+
+def append(
+    handle: TableHandle, engine: Engine, rows: Any, options: WriteOptions
+) -> tuple[TableHandle, Result]:
+    """Add rows; an empty input commits nothing."""
+    phases = Phases()
+    view = _view_for_write(handle, options.branch)
+    storage = Storage(view.io_properties)
+    with phases.phase("write"):
+        written = write_rows(view, engine, rows, options)
+    if not written.num_rows:
+        return handle, Result("append", seconds=phases.total, phases=phases.seconds)
+    change = Change(
+        Operation.APPEND,
+        added_data=written,
+        branch=options.branch,
+        stage_only=options.stage_only,
+        properties=options.properties,
+    )
+    return _committed(handle, change, storage, "append", phases)
+
+
+def overwrite(
+    handle: TableHandle,
+    engine: Engine,
+    rows: Any,
+    options: WriteOptions,
+    *,
+    where: Predicate | None = None,
+    dynamic: bool = False,
+) -> tuple[TableHandle, Result]:
+    """Replace the rows that a filter selects (all of them by default), or whole partitions.
+
+    `dynamic` replaces the partitions that the new rows fall into. A filter must select whole
+    files: rows of the rest of a file would be lost otherwise.
+    """
+    phases = Phases()
+    view = _view_for_write(handle, options.branch)
+    storage = Storage(view.io_properties)
+    with phases.phase("write"):
+        written = write_rows(view, engine, rows, options)
+    change = Change(
+        Operation.OVERWRITE,
+        added_data=written,
+        branch=options.branch,
+        stage_only=options.stage_only,
+        properties=options.properties,
+    )
+    replaced = _replaced_partitions(written) if dynamic else frozenset()
+    if dynamic and not replaced:
+        return handle, Result("overwrite", seconds=phases.total, phases=phases.seconds)
+    change = _replacing(change, view, None if dynamic else (where or TRUE), replaced, options)
+    return _committed(handle, change, storage, "overwrite", phases)
+
+
+def delete_files(
+    handle: TableHandle, options: WriteOptions, where: Predicate, operation: str
+) -> tuple[TableHandle, Result]:
+    """Remove every data file all of whose rows match; reads metadata only (TRUNCATE)."""
+    phases = Phases()
+    view = _view_for_write(handle, options.branch)
+    if view.snapshot is None:
+        return handle, Result(operation, seconds=phases.total)
+    change = Change(Operation.DELETE, branch=options.branch, properties=options.properties)
+    change = _replacing(change, view, where, frozenset(), options)
+    return _committed(handle, change, Storage(view.io_properties), operation, phases)
+
+
+def truncate(handle: TableHandle, options: WriteOptions) -> tuple[TableHandle, Result]:
+    """Remove every row; metadata only."""
+    return delete_files(handle, options, TRUE, "truncate")
+
+
+def _replacing(
+    change: Change,
+    view: TableView,
+    where: Predicate | None,
+    partitions: frozenset[tuple[int, tuple[bytes | None, ...]]],
+    options: WriteOptions,
+) -> Change:
+    # Iceberg's overwrites only check for conflicts where an isolation level is asked for.
+    checks = where is not None and options.isolation is not None
+    serializable = checks and options.isolation == Isolation.SERIALIZABLE
+    return Change(
+        operation=change.operation,
+        added_data=change.added_data,
+        remove_where=where,
+        replaced_partitions=partitions,
+        requirements=Requirements(
+            starting_snapshot_id=view.snapshot_id,
+            conflict_detection_filter=where,
+            no_new_data=serializable,
+            no_new_deletes=checks,
+        ),
+        branch=change.branch,
+        stage_only=change.stage_only,
+        properties=change.properties,
+    )
+
+
+def _view_for_write(handle: TableHandle, branch: str) -> TableView:
+    ref = handle.metadata.refs.get(branch)
+    if ref is None and branch != "main":
+        raise InvalidStatementError(
+            f"Table {handle.name} has no branch {branch}. Create it with create_branch."
+        )
+    if ref is not None and ref.snapshot_ref_type == "tag":
+        raise InvalidStatementError(f"{branch} is a tag of {handle.name}; tags cannot be written.")
+    return view_of(handle, ref=branch if ref else None)
+
+
+def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions) -> pa.Table:
+    """Write rows as data files of the table; return them as `WRITTEN_FILES`."""
+    source: Source = source_of(rows, engine, view.schema.arrow)
+    context = write_context(view, operation_id=str(uuid.uuid4()))
+    if isinstance(source, ArrowSource):
+        batches = list(write_batches(context, matched_batches(source.schema, source.batches, view)))
+        return pa.Table.from_batches(batches, WRITTEN_FILES)
+    frame = matched_frame(source.frame, view)
+    return engine.consume(
+        engine.distributed(frame, context),
+        partial(write_batches, context),
+        WRITTEN_FILES,
+        label=f"writing {view.name}",
+        progress=options.progress,
+    )
+
+
+def _replaced_partitions(written: pa.Table) -> frozenset[tuple[int, tuple[bytes | None, ...]]]:
+    pairs = zip(written["spec_id"].to_pylist(), written["partition"].to_pylist(), strict=True)
+    return frozenset((spec_id, tuple(partition)) for spec_id, partition in pairs)
+
+
+def _committed(
+    handle: TableHandle, change: Change, storage: Storage, operation: str, phases: Phases
+) -> tuple[TableHandle, Result]:
+    with phases.phase("commit"):
+        landed, committed = commit_or_raise(handle, change, storage, operation)
+    snapshot = landed.metadata.snapshot_by_id(committed.snapshot_id)
+    counted = snapshot_info(snapshot).summary if snapshot else {}
+    added = change.added_data if change.added_data is not None else no_files()
+    return landed, Result(
+        operation=operation,
+        snapshot_id=committed.snapshot_id,
+        rows_inserted=int(pc.sum(added["record_count"]).as_py() or 0),
+        rows_deleted=int(counted.get("deleted-records", 0)),
+        data_files_added=added.num_rows,
+        data_files_removed=int(counted.get("deleted-data-files", 0)),
+        delete_files_removed=int(counted.get("removed-delete-files", 0)),
+        bytes_written=int(pc.sum(added["file_size_in_bytes"]).as_py() or 0),
+        retries=committed.retries,
+        seconds=phases.total,
+        phases=phases.seconds,
+    )
