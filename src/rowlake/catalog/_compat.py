@@ -1,6 +1,7 @@
 """What PyIceberg 0.12 gets wrong about metadata, mended in one place.
 
-- It refuses to serialise v3 metadata, and leaves out `next-row-id`, which v3 requires.
+- It refuses to serialise v3 metadata and to upgrade a table to v3, and leaves out
+  `next-row-id`, which v3 requires.
 - It drops the defaults of fields when it gives a new table fresh ids.
 - It knows no JSON form for nanosecond timestamps and nested defaults.
 
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg.conversions import from_json, to_json
 from pyiceberg.schema import _SetFreshIDs
+from pyiceberg.table import update
 from pyiceberg.table.metadata import TableMetadataV3
 from pyiceberg.typedef import IcebergBaseModel
 from pyiceberg.types import (
@@ -43,6 +45,7 @@ KEPT_AS_JSON = (TimestampNanoType, TimestamptzNanoType, StructType, ListType, Ma
 def install() -> None:
     """Mend PyIceberg; doing it again changes nothing."""
     TableMetadataV3.model_dump_json = _dump_v3  # type: ignore[method-assign, assignment]
+    update.SUPPORTED_TABLE_FORMAT_VERSION = 3  # type: ignore[attr-defined]
     _SetFreshIDs.struct = _struct_with_defaults  # type: ignore[method-assign]
     for kind in KEPT_AS_JSON:
         to_json.register(kind, _as_it_is)

@@ -41,10 +41,10 @@ def commit_updates(
     except Exception as error:
         fate = fate_of(error)
         if fate is Fate.CONFLICT:
-            return Conflict(_text(error))
+            return Conflict(text_of(error))
         if fate is Fate.FAILED:
-            raise _failure(handle, error) from error
-        return look(handle, updates, _text(error))
+            raise failure(handle, error) from error
+        return look(handle, updates, text_of(error))
 
 
 def look(handle: TableHandle, updates: Sequence[TableUpdate], cause: str) -> Outcome:
@@ -71,14 +71,16 @@ def _seen(handle: TableHandle) -> TableHandle | None:
     return seen if seen.metadata.table_uuid == handle.metadata.table_uuid else None
 
 
-def _failure(handle: TableHandle, error: Exception) -> RowlakeError:
+def failure(handle: TableHandle, error: Exception) -> RowlakeError:
+    """Return what an error means that trying again does not mend."""
     if isinstance(error, RowlakeError):
         return error
     meant = meaning(handle.catalog, f"commit to {handle.name}", handle.identifier, error)
     return meant or InternalError(f"Commit to {handle.name} failed: {error!r}")
 
 
-def _text(error: Exception) -> str:
+def text_of(error: Exception) -> str:
+    """Return the cause in an error, with the status that the catalog answered."""
     if isinstance(error, StorageError):
         return str(error)
     status = status_of(error)

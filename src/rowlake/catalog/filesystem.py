@@ -325,4 +325,4 @@ def _check_metadata_stays(metadata: TableMetadata) -> None:
 
 
 def _answer(metadata: TableMetadata, version: Version) -> CommitTableResponse:
-    return CommitTableResponse(metadata=metadata, metadata_location=version.location)  # type: ignore[call-arg]
+    return CommitTableResponse(metadata=metadata, metadata_location=version.location)

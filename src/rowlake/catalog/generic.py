@@ -104,15 +104,15 @@ def creation_updates(metadata: TableMetadata) -> list[TableUpdate]:
     order = UNSORTED_SORT_ORDER if metadata.sort_order().is_unsorted else metadata.sort_order()
     return [
         AssignUUIDUpdate(uuid=metadata.table_uuid),
-        UpgradeFormatVersionUpdate(format_version=metadata.format_version),  # type: ignore[call-arg]
-        AddSchemaUpdate(schema_=metadata.schema()),  # type: ignore[call-arg]
-        SetCurrentSchemaUpdate(schema_id=-1),  # type: ignore[call-arg]
+        UpgradeFormatVersionUpdate(format_version=metadata.format_version),
+        AddSchemaUpdate(schema_=metadata.schema()),
+        SetCurrentSchemaUpdate(schema_id=-1),
         AddPartitionSpecUpdate(
             spec=UNPARTITIONED_PARTITION_SPEC if spec.is_unpartitioned() else spec
         ),
-        SetDefaultSpecUpdate(spec_id=-1),  # type: ignore[call-arg]
-        AddSortOrderUpdate(sort_order=order),  # type: ignore[call-arg]
-        SetDefaultSortOrderUpdate(sort_order_id=-1),  # type: ignore[call-arg]
+        SetDefaultSpecUpdate(spec_id=-1),
+        AddSortOrderUpdate(sort_order=order),
+        SetDefaultSortOrderUpdate(sort_order_id=-1),
         SetLocationUpdate(location=metadata.location),
         SetPropertiesUpdate(updates=dict(metadata.properties)),
     ]

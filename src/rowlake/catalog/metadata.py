@@ -87,7 +87,7 @@ def apply_updates(
 
 def from_nothing(updates: Sequence[TableUpdate]) -> TableMetadata:
     """Return the metadata that a whole list of creating updates makes."""
-    empty = TableMetadataV1.model_construct(last_column_id=-1, schema=Schema())
+    empty = TableMetadataV1.model_construct(last_column_id=-1, schema=Schema())  # type: ignore[call-arg]
     return _complete(update_table_metadata(empty, tuple(updates), enforce_validation=True))
 
 

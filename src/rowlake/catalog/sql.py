@@ -126,13 +126,19 @@ class SqlBackend:
         except SQLAlchemyError as error:
             # Before COMMIT was sent nothing can have landed.
             if not (sent and all(self._has_landed(one, error) for one in swaps)):
-                _discard(swaps)
+                self.discard(swaps)
                 raise CommitFailedException(str(error)) from error
         except CommitFailedException:
-            _discard(swaps)
+            self.discard(swaps)
             raise
         for one in swaps:
             one.after.storage.delete(outdated_files(one.base.metadata, one.after.metadata))
+
+    def discard(self, swaps: Sequence[Swap]) -> None:
+        """Delete the metadata files of swaps that will not happen."""
+        for one in swaps:
+            if one.after is not one.base:
+                one.after.storage.delete([str(one.after.metadata_location)])
 
     def _move(self, session: Session, one: Swap) -> None:
         moved = session.execute(
@@ -226,9 +232,3 @@ class SqlBackend:
     ) -> TableHandle:
         properties = {**self.catalog.properties, **metadata.properties}
         return TableHandle(identifier, self.catalog, metadata, location, io_properties(properties))
-
-
-def _discard(swaps: Sequence[Swap]) -> None:
-    for one in swaps:
-        if one.after.metadata_location and one.after is not one.base:
-            one.after.storage.delete([one.after.metadata_location])

@@ -1,0 +1,126 @@
+"""Commits to several tables, all or nothing, where the catalog can do that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import CommitTableRequest, Namespace, TableIdentifier
+
+from rowlake.catalog._compat import rest_session
+from rowlake.catalog.backend import backend_of
+from rowlake.catalog.commit import failure, look, text_of
+from rowlake.catalog.outcome import Conflict, Fate, Landed, Unknown, fate_of
+from rowlake.errors import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.catalog.rest import RestCatalog
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.sql import SqlBackend, Swap
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """What one table of a commit gets."""
+
+    handle: TableHandle
+    updates: Sequence[TableUpdate]
+    requirements: Sequence[TableRequirement]
+
+
+@dataclass(frozen=True)
+class AllLanded:
+    """Every change is in its table; handles in the order of the changes."""
+
+    handles: tuple[TableHandle, ...]
+
+
+ManyOutcome: TypeAlias = AllLanded | Conflict | Unknown
+
+
+def commit_many(changes: Sequence[TableChange]) -> ManyOutcome:
+    """Commit to several tables of one catalog, all or nothing.
+
+    Raises UnsupportedFeatureError where the catalog cannot, before anything is written.
+    """
+    if not changes:
+        return AllLanded(())
+    catalog = _one_catalog(changes)
+    kinds = {kind.__name__ for kind in type(catalog).__mro__}
+    try:
+        if "SqlCatalog" in kinds:
+            return _commit_sql(backend_of(catalog), changes)  # type: ignore[arg-type]
+        if "RestCatalog" in kinds:
+            return _commit_rest(catalog, changes)  # type: ignore[arg-type]
+    except Exception as error:  # noqa: BLE001  (each is told apart)
+        return _after(changes, error)
+    raise UnsupportedFeatureError(
+        f"{catalog.name} cannot commit to several tables at once: use a SQL or REST catalog."
+    )
+
+
+def _one_catalog(changes: Sequence[TableChange]) -> Catalog:
+    catalogs = {id(change.handle.catalog) for change in changes}
+    names = {change.handle.identifier for change in changes}
+    staged = [change.handle.name for change in changes if change.handle.is_staged]
+    if len(catalogs) > 1:
+        raise UnsupportedFeatureError("Tables of several catalogs cannot commit together.")
+    if len(names) < len(changes):
+        raise UnsupportedFeatureError("A table can be in such a commit once only.")
+    if staged:
+        raise UnsupportedFeatureError(f"{staged[0]} must be created before it commits with others.")
+    return changes[0].handle.catalog
+
+
+def _commit_sql(backend: SqlBackend, changes: Sequence[TableChange]) -> AllLanded:
+    swaps: list[Swap] = []
+    try:
+        swaps.extend(
+            backend.prepare(change.handle, change.updates, change.requirements)
+            for change in changes
+        )
+    except BaseException:
+        backend.discard(swaps)
+        raise
+    backend.swap([swap for swap in swaps if swap.after is not swap.base])
+    return AllLanded(tuple(swap.after for swap in swaps))
+
+
+def _commit_rest(catalog: RestCatalog, changes: Sequence[TableChange]) -> AllLanded:
+    requests = [_request(change) for change in changes]
+    body = '{"table-changes": [' + ", ".join(requests) + "]}"
+    answer = rest_session(catalog).post(
+        catalog.url("transactions/commit"), data=body.encode("utf-8")
+    )
+    if answer.status_code == 409:
+        raise CommitFailedException(answer.text)
+    answer.raise_for_status()
+    backend = backend_of(catalog)
+    return AllLanded(tuple(backend.load(change.handle.identifier, None) for change in changes))
+
+
+def _request(change: TableChange) -> str:
+    identifier = change.handle.identifier
+    request = CommitTableRequest(
+        identifier=TableIdentifier(namespace=Namespace(list(identifier[:-1])), name=identifier[-1]),
+        requirements=tuple(change.requirements),
+        updates=tuple(change.updates),
+    )
+    return request.model_dump_json()
+
+
+def _after(changes: Sequence[TableChange], error: Exception) -> ManyOutcome:
+    fate = fate_of(error)
+    if fate is Fate.CONFLICT:
+        return Conflict(text_of(error))
+    if fate is Fate.FAILED:
+        raise failure(changes[0].handle, error) from error
+    seen = [look(change.handle, change.updates, text_of(error)) for change in changes]
+    landed = [one.handle for one in seen if isinstance(one, Landed)]
+    return AllLanded(tuple(landed)) if len(landed) == len(seen) else Unknown(text_of(error))

@@ -1,0 +1,172 @@
+"""These fail when PyIceberg changes what `rowlake.catalog._compat` mends or relies on."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import textwrap
+from importlib.metadata import version
+
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.conversions import from_json, to_json
+from pyiceberg.schema import Schema, _SetFreshIDs, assign_fresh_schema_ids
+from pyiceberg.table import update
+from pyiceberg.table.metadata import TableMetadataUtil, TableMetadataV3
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import (
+    BinaryType,
+    DateType,
+    DecimalType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampNanoType,
+    TimestamptzNanoType,
+    UUIDType,
+)
+
+from rowlake.catalog import _compat
+from rowlake.catalog.metadata import Definition, new_metadata
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType(), required=True, initial_default=5, write_default=6),
+    NestedField(2, "d", DateType(), initial_default="2024-01-01"),
+    NestedField(3, "e", DecimalType(9, 2), initial_default="1.23"),
+    NestedField(4, "b", BinaryType(), write_default="00ff"),
+    NestedField(5, "u", UUIDType(), write_default="f79c3e09-677c-4bbd-a479-3f349cb785e7"),
+    NestedField(6, "n", TimestampNanoType(), write_default="2024-01-01T00:00:00.123456789"),
+    NestedField(7, "z", TimestamptzNanoType(), write_default="2024-01-01T00:00:00.123456789+00:00"),
+    NestedField(
+        8,
+        "st",
+        StructType(NestedField(9, "in", StringType(), initial_default="x", write_default="y")),
+    ),
+    NestedField(10, "l", ListType(11, LongType())),
+)
+
+
+def defaults_in(text: str) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
+
+    def walk(value: object) -> None:
+        if isinstance(value, dict):
+            kept = {key: value[key] for key in value if str(key).endswith("-default")}
+            if kept:
+                found[str(value["name"])] = kept
+            for below in value.values():
+                walk(below)
+        elif isinstance(value, list):
+            for below in value:
+                walk(below)
+
+    walk(json.loads(text))
+    return found
+
+
+DEFAULTS = {
+    "id": {"initial-default": 5, "write-default": 6},
+    "d": {"initial-default": "2024-01-01"},
+    "e": {"initial-default": "1.23"},
+    "b": {"write-default": "00ff"},
+    "u": {"write-default": "f79c3e09-677c-4bbd-a479-3f349cb785e7"},
+    "n": {"write-default": "2024-01-01T00:00:00.123456789"},
+    "z": {"write-default": "2024-01-01T00:00:00.123456789+00:00"},
+    "in": {"initial-default": "x", "write-default": "y"},
+}
+
+
+def test_the_version_is_the_one_that_was_mended() -> None:
+    assert version("pyiceberg").startswith("0.12."), "look through _compat before moving on"
+
+
+def test_pyiceberg_still_refuses_to_write_v3() -> None:
+    source = textwrap.dedent(inspect.getsource(TableMetadataV3))
+    refusing = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and node.name == "model_dump_json"
+    ]
+    assert len(refusing) == 1, "PyIceberg may write v3 itself now: drop the mend"
+    assert "NotImplementedError" in ast.unparse(refusing[0])
+    assert TableMetadataV3.model_dump_json is _compat._dump_v3
+
+
+def test_pyiceberg_still_refuses_upgrades_to_v3() -> None:
+    source = inspect.getsource(inspect.getmodule(TableMetadataV3))  # type: ignore[arg-type]
+    assert "SUPPORTED_TABLE_FORMAT_VERSION = 2" in source, "drop the mend"
+    assert "update.format_version > SUPPORTED_TABLE_FORMAT_VERSION" in inspect.getsource(update)
+
+
+def test_v3_metadata_has_the_next_row_id_that_the_spec_requires() -> None:
+    metadata = new_metadata(Definition(SCHEMA, properties={"format-version": "3"}), "/t")
+    raw = json.loads(metadata.model_dump_json())
+    assert raw["format-version"] == 3
+    assert raw["next-row-id"] == 0
+    assert raw["last-sequence-number"] == 0
+    assert "schema" not in raw
+    assert TableMetadataUtil.parse_raw(json.dumps(raw)) == metadata
+
+
+def test_an_upgraded_table_goes_on_where_its_snapshots_end() -> None:
+    metadata = new_metadata(Definition(SCHEMA, properties={"format-version": "3"}), "/t")
+    snapshot = Snapshot(
+        snapshot_id=1, manifest_list="/m", timestamp_ms=1, first_row_id=10, added_rows=5
+    )
+    without = metadata.model_copy(update={"snapshots": [snapshot], "next_row_id": None})
+    assert _compat.next_row_id(without) == 15
+    assert json.loads(without.model_dump_json())["next-row-id"] == 15
+
+
+def test_below_v3_there_is_no_next_row_id() -> None:
+    for given in ("1", "2"):
+        plain = Schema(NestedField(1, "id", LongType()))
+        metadata = new_metadata(Definition(plain, properties={"format-version": given}), "/t")
+        assert _compat.next_row_id(metadata) is None
+        assert "next-row-id" not in json.loads(metadata.model_dump_json())
+
+
+def test_pyiceberg_still_drops_defaults_with_fresh_ids() -> None:
+    source = inspect.getsource(inspect.getmodule(_SetFreshIDs))  # type: ignore[arg-type]
+    assert "initial_default" not in source, "PyIceberg may keep defaults itself now"
+    assert list(inspect.signature(_SetFreshIDs.struct).parameters) == [
+        "self",
+        "struct",
+        "field_results",
+    ]
+
+
+def test_fresh_ids_keep_defaults_and_number_level_by_level() -> None:
+    fresh = assign_fresh_schema_ids(SCHEMA)
+    assert defaults_in(fresh.model_dump_json()) == DEFAULTS
+    assert fresh.find_field("l").field_id == 9
+    assert fresh.find_field("st.in").field_id == 10
+
+
+def test_defaults_survive_metadata_in_both_directions() -> None:
+    metadata = new_metadata(Definition(SCHEMA, properties={"format-version": "3"}), "/t")
+    text = metadata.model_dump_json()
+    assert defaults_in(text) == DEFAULTS
+    assert defaults_in(TableMetadataUtil.parse_raw(text).model_dump_json()) == DEFAULTS
+
+
+@pytest.mark.parametrize("kind", _compat.KEPT_AS_JSON)
+def test_pyiceberg_has_no_json_of_its_own_for_these(kind: type) -> None:
+    assert to_json.registry[kind] is _compat._as_it_is
+    assert from_json.registry[kind] is _compat._as_it_is
+
+
+def test_the_private_names_that_are_wrapped_are_there() -> None:
+    assert inspect.signature(SqlCatalog._create_table_row).parameters.keys() == {
+        "self",
+        "namespace",
+        "table_name",
+        "metadata_location",
+    }
+    assert callable(SqlCatalog._iceberg_type_filter)
+    assert callable(SqlCatalog._init_catalog)
+    assert "_session" in inspect.getsource(RestCatalog.__init__)
