@@ -1,0 +1,223 @@
+"""How a task writes: decided once in the driver, shipped to every task.
+
+Comes in: a `TableView` and what the operation wants. Goes out: a frozen, picklable
+`WriteContext`, with every table property already read and checked, so that a wrong one fails
+before any file is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.model.files import Content
+from rowlake.model.schema import FIELD_ID, Schema, children, type_name
+from rowlake.model.task import (
+    LAST_UPDATED_COLUMN,
+    LAST_UPDATED_COLUMN_ID,
+    ROW_ID_COLUMN,
+    ROW_ID_COLUMN_ID,
+)
+from rowlake.write.locations import DataLocations, data_locations
+from rowlake.write.metrics_modes import MetricsMode, metrics_modes
+from rowlake.write.properties import (
+    MB,
+    OrcOptions,
+    ParquetOptions,
+    orc_options,
+    parquet_options,
+    parse_choice,
+    parse_flag,
+    parse_integer,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowlake.model.partition import PartitionSpec, SortField, SortOrder
+    from rowlake.model.view import TableView
+
+FORMATS = {"parquet": "PARQUET", "orc": "ORC", "avro": "AVRO"}
+LINEAGE = (
+    (ROW_ID_COLUMN, ROW_ID_COLUMN_ID),
+    (LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID),
+)
+
+
+@dataclass(frozen=True)
+class WriteContext:
+    """What all the tasks of one write share.
+
+    - `schema`: the columns of the files, in order; input is conformed to it;
+    - `sort`: keys to sort the input by before writing (each file comes out sorted);
+      `sort_order_id` is what files report, also where the engine has sorted;
+    - `fanout`: keep a file open for every partition; without it input is expected clustered by
+      partition, and a partition that comes back opens another file;
+    - `buffer_size_in_bytes`: how much fan-out and sorting may hold in memory;
+    - `task_number`: the first part of file names, for people.
+    """
+
+    table: str
+    operation_id: str
+    locations: DataLocations
+    schema: Schema
+    spec: PartitionSpec
+    metrics: Mapping[int, MetricsMode]
+    file_format: str = "PARQUET"
+    parquet: ParquetOptions = field(default_factory=ParquetOptions)
+    orc: OrcOptions = field(default_factory=OrcOptions)
+    avro_codec: str = "deflate"
+    target_file_size_in_bytes: int = 512 * MB
+    sort: tuple[SortField, ...] = ()
+    sort_order_id: int | None = None
+    fanout: bool = True
+    open_files: int = 200
+    buffer_size_in_bytes: int = 512 * MB
+    content: Content = Content.DATA
+    equality_ids: tuple[int, ...] = ()
+    io_properties: Mapping[str, str] = field(default_factory=dict)
+    task_number: int = 0
+
+
+def write_context(
+    view: TableView,
+    *,
+    operation_id: str,
+    spec_id: int | None = None,
+    sort: str = "none",
+    fanout: bool | None = None,
+    row_lineage: bool = False,
+    properties: Mapping[str, str] | None = None,
+) -> WriteContext:
+    """Return how to write data files of a table.
+
+    - `spec_id`: a spec of the table other than the default one;
+    - `sort`: `none`; `local` (each task sorts what it writes by the table's order); or `given`
+      (the input comes sorted by it already);
+    - `fanout`: by default as `write.spark.fanout.enabled` says, else True;
+    - `row_lineage`: files also hold `_row_id` and `_last_updated_sequence_number` (null means
+      inherited), for rewrites of v3 tables;
+    - `properties`: win over the table's.
+    """
+    merged = {**view.properties, **(properties or {})}
+    schema = _with_lineage(view) if row_lineage else view.schema
+    _validate_types(schema)
+    order = view.sort_orders.get(view.default_sort_order_id)
+    return WriteContext(
+        table=view.name,
+        operation_id=operation_id,
+        locations=data_locations(view.location, merged),
+        schema=schema,
+        spec=view.spec if spec_id is None else view.specs[spec_id],
+        metrics=metrics_modes(merged, schema, order),
+        file_format=parse_choice(merged, "write.format.default", FORMATS, "parquet"),
+        parquet=parquet_options(merged),
+        orc=orc_options(merged),
+        avro_codec=_avro_codec(merged),
+        target_file_size_in_bytes=parse_integer(merged, "write.target-file-size-bytes", 512 * MB),
+        sort=order.fields if order and sort == "local" else (),
+        sort_order_id=_reported_order(order, sort),
+        fanout=parse_flag(merged, "write.spark.fanout.enabled", default=True)
+        if fanout is None
+        else fanout,
+        io_properties=dict(view.io_properties),
+    )
+
+
+def equality_delete_context(
+    view: TableView, field_ids: tuple[int, ...], *, operation_id: str, spec_id: int | None = None
+) -> WriteContext:
+    """Return how to write equality delete files on these columns.
+
+    The files hold these columns alone, so partition columns must be among them.
+    """
+    schema = view.schema.select(list(field_ids))
+    merged = dict(view.properties)
+    default = merged.get("write.format.default", "parquet")
+    return WriteContext(
+        table=view.name,
+        operation_id=operation_id,
+        locations=data_locations(view.location, merged),
+        schema=schema,
+        spec=view.spec if spec_id is None else view.specs[spec_id],
+        metrics=metrics_modes(merged, schema, None),
+        file_format=parse_choice(merged, "write.delete.format.default", FORMATS, default),
+        parquet=parquet_options(merged, deletes=True),
+        orc=orc_options(merged, deletes=True),
+        avro_codec=_avro_codec(merged),
+        target_file_size_in_bytes=parse_integer(
+            merged, "write.delete.target-file-size-bytes", 64 * MB
+        ),
+        content=Content.EQUALITY_DELETES,
+        equality_ids=field_ids,
+        io_properties=dict(view.io_properties),
+    )
+
+
+def _reported_order(order: SortOrder | None, sort: str) -> int | None:
+    if sort not in ("none", "local", "given"):
+        raise InvalidStatementError(f"Unknown sort {sort!r}: expected none, local or given.")
+    return order.order_id if order and order.fields and sort != "none" else 0
+
+
+def _avro_codec(properties: Mapping[str, str]) -> str:
+    codecs = {
+        "gzip": "deflate",
+        "uncompressed": "null",
+        "none": "null",
+        "zstd": "zstandard",
+        "snappy": "snappy",
+    }
+    return parse_choice(properties, "write.avro.compression-codec", codecs, "gzip")
+
+
+def _with_lineage(view: TableView) -> Schema:
+    if view.format_version < 3:
+        raise UnsupportedFeatureError(
+            f"Cannot write row ids to {view.name}: format version {view.format_version} has none."
+        )
+    arrow = view.schema.arrow
+    for name, identity in LINEAGE:
+        arrow = arrow.append(
+            pa.field(name, pa.int64(), metadata={FIELD_ID: str(identity).encode()})
+        )
+    return Schema(arrow, view.schema.schema_id, view.schema.identifier_field_ids)
+
+
+def _validate_types(schema: Schema) -> None:
+    for path, found in schema.walk():
+        name = type_name(found) or ""
+        if name.partition("(")[0] in ("variant", "geometry", "geography"):
+            raise UnsupportedFeatureError(
+                f"Cannot write column {'.'.join(path)}: rowlake does not write {name} values."
+            )
+        if pa.types.is_null(found.type) and len(path) > 1:
+            raise UnsupportedFeatureError(
+                f"Cannot write column {'.'.join(path)}: a nested column of unknown type."
+            )
+
+
+def stored_schema(schema: Schema) -> pa.Schema:
+    """Return the Arrow schema of data files: ids only, uuids typed, unknown columns left out."""
+    return pa.schema(
+        [_stored_field(found) for found in schema.arrow if not pa.types.is_null(found.type)]
+    )
+
+
+def _stored_field(found: pa.Field) -> pa.Field:
+    metadata = {FIELD_ID: found.metadata[FIELD_ID]}
+    return pa.field(found.name, _stored_type(found), found.nullable, metadata)
+
+
+def _stored_type(found: pa.Field) -> pa.DataType:
+    if type_name(found) == "uuid":
+        return pa.uuid()
+    below = [_stored_field(child) for child in children(found.type)]
+    if pa.types.is_struct(found.type):
+        return pa.struct(below)
+    if pa.types.is_map(found.type):
+        return pa.map_(*below)
+    return pa.list_(below[0]) if below else found.type

@@ -1,0 +1,84 @@
+"""The write kernel: a stream of Arrow batches to data files.
+
+Comes in: batches with the table's columns (any order, any layout that `conform` takes). Goes
+out: one batch of `WRITTEN_FILES`, after the last row. Invariants: rows come out in the order they
+came in per partition (sorted where the context asks); on any failure, and when the generator is
+closed early, every file of this attempt is removed; memory is bounded by the context.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rowlake.write.conform import conform
+from rowlake.write.output import TaskFiles
+from rowlake.write.partitions import split_by_partition
+from rowlake.write.rolling import ClusteredWriter, FanOutWriter
+from rowlake.write.sort import sorted_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rowlake.storage.files import Storage
+    from rowlake.write.context import WriteContext
+
+PIECE_ROWS = 256 * 1024
+PIECE_BYTES = 64 * 1024 * 1024
+
+
+def write_batches(
+    context: WriteContext, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Write the batches; yield the files written (nothing for no rows)."""
+    files = TaskFiles(context)
+    try:
+        conformed = (conform(batch, context.schema) for batch in batches if len(batch))
+        if context.sort:
+            for run in sorted_runs(conformed, context):
+                _write(context, files, run)
+        else:
+            _write(context, files, conformed)
+        written = files.written()
+    except BaseException as error:
+        files.remove_all(error)
+        raise
+    if len(written):
+        yield written
+
+
+def _write(context: WriteContext, files: TaskFiles, batches: Iterable[pa.RecordBatch]) -> None:
+    is_partitioned = not context.spec.is_unpartitioned
+    fans_out = is_partitioned and context.fanout and not context.sort
+    writer = FanOutWriter(files) if fans_out else ClusteredWriter(files)
+    for piece in pieces(batches) if is_partitioned else batches:
+        for key, part in split_by_partition(piece, context.spec, context.schema):
+            writer.add(key, files.stored(part))
+    writer.close()
+
+
+def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows in batches large enough to be split by partition at little cost."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        for start in range(0, len(batch), PIECE_ROWS):
+            part = batch.slice(start, PIECE_ROWS)
+            waiting.append(part)
+            rows += len(part)
+            size += part.nbytes
+            if rows >= PIECE_ROWS or size >= PIECE_BYTES:
+                yield _joined(waiting)
+                waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def remove_written(files: pa.Table, storage: Storage) -> list[str]:
+    """Remove written files that no snapshot refers to; return those that could not be removed."""
+    return storage.delete(files.column("location").to_pylist())

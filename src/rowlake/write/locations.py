@@ -1,0 +1,91 @@
+"""Where a new data file goes.
+
+Comes in: a table's location and properties. Goes out: locations that no other file has. The
+layouts are Iceberg's: by default `<data>/<partition>/<file>`; for object stores a hash of the
+name comes first, as folders of binary digits, so that requests spread over many prefixes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rowlake.errors import UnsupportedFeatureError
+from rowlake.write.properties import parse_flag
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HASH_BITS = 20
+FOLDER_BITS = 4
+FOLDERS = 3
+MASK = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class DataLocations:
+    """Makes the locations of one table's files.
+
+    `context` goes between hash and name where the data is not under the table's location.
+    """
+
+    data: str
+    hashed: bool = False
+    partitioned: bool = True
+    context: str | None = None
+
+    def place(self, partition_path: str, file_name: str) -> str:
+        """Return the location of a file; `partition_path` is "" without partitions."""
+        if not self.hashed:
+            return "/".join(part for part in (self.data, partition_path, file_name) if part)
+        name = f"{partition_path}/{file_name}" if partition_path and self.partitioned else file_name
+        folders = _hash_folders(name)
+        if self.context is not None:
+            return f"{self.data}/{folders}/{self.context}/{name}"
+        separator = "/" if self.partitioned else "-"
+        return f"{self.data}/{folders}{separator}{name}"
+
+
+def data_locations(table_location: str, properties: Mapping[str, str]) -> DataLocations:
+    """Return how a table's files are placed."""
+    if "write.location-provider.impl" in properties:
+        raise UnsupportedFeatureError(
+            "Cannot write to a table with write.location-provider.impl: it names Java code. "
+            "Remove the property, or set write.data.path or write.object-storage.enabled instead."
+        )
+    table = table_location.rstrip("/")
+    data = properties.get("write.data.path", f"{table}/data").rstrip("/")
+    return DataLocations(
+        data=data,
+        hashed=parse_flag(properties, "write.object-storage.enabled", default=False),
+        partitioned=parse_flag(properties, "write.object-storage.partitioned-paths", default=True),
+        context=None if data.startswith(table) else "/".join(table.split("/")[-2:]),
+    )
+
+
+def _hash_folders(name: str) -> str:
+    bits = format(murmur3(name.encode()) & ((1 << HASH_BITS) - 1), f"0{HASH_BITS}b")
+    cuts = [bits[start : start + FOLDER_BITS] for start in range(0, FOLDERS * FOLDER_BITS, 4)]
+    return "/".join([*cuts, bits[FOLDERS * FOLDER_BITS :]])
+
+
+def murmur3(data: bytes) -> int:
+    """Return the 32-bit Murmur3 hash (x86, seed 0) of a name."""
+    hashed = 0
+    whole = len(data) // 4 * 4
+    for start in range(0, whole, 4):
+        hashed ^= _mixed(int.from_bytes(data[start : start + 4], "little"))
+        hashed = (_rotated(hashed, 13) * 5 + 0xE6546B64) & MASK
+    hashed ^= _mixed(int.from_bytes(data[whole:], "little"))
+    hashed ^= len(data)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        hashed = ((hashed ^ (hashed >> shift)) * factor) & MASK
+    return hashed
+
+
+def _mixed(word: int) -> int:
+    return (_rotated(word * 0xCC9E2D51 & MASK, 15) * 0x1B873593) & MASK
+
+
+def _rotated(word: int, by: int) -> int:
+    return (word << by | word >> (32 - by)) & MASK

@@ -1,0 +1,157 @@
+"""The files that one task writes: their names, their streams, their rows in `WRITTEN_FILES`.
+
+Invariant: every file opened is known here until the task is done, so that a failed task can
+remove all of its files; names are new at each attempt, so that a retried or speculated task
+never touches another attempt's files.
+"""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.model.files import WRITTEN_FILES
+from rowlake.model.transform import partition_path
+from rowlake.storage.failures import storage_failure
+from rowlake.storage.files import Storage
+from rowlake.write.avro_file import AvroFormat
+from rowlake.write.context import stored_schema
+from rowlake.write.orc_file import OrcFormat
+from rowlake.write.parquet_file import FileSummary, ParquetFormat
+
+if TYPE_CHECKING:
+    from rowlake.write.avro_file import AvroFile
+    from rowlake.write.context import WriteContext
+    from rowlake.write.orc_file import OrcFile
+    from rowlake.write.parquet_file import ParquetFile
+    from rowlake.write.partitions import Key
+
+EXTENSIONS = {"PARQUET": "parquet", "ORC": "orc", "AVRO": "avro"}
+
+
+class TaskFiles:
+    """Opens files, keeps their records, and removes them all if the task fails."""
+
+    def __init__(self, context: WriteContext) -> None:
+        self.context = context
+        self.storage = Storage(context.io_properties)
+        self.schema = stored_schema(context.schema)
+        self._format = _format_of(context, self.schema)
+        self._attempt = uuid.uuid4().hex[:16]
+        self._opened: list[str] = []
+        self._streams: dict[str, pa.NativeFile] = {}
+        self._rows: list[dict[str, Any]] = []
+
+    def open(self, key: Key, first: list[pa.RecordBatch]) -> OpenFile:
+        """Start a file of a partition; `first` is its first row group, written by the caller."""
+        location = self._new_location(key)
+        self._opened.append(location)
+        stream = self.storage.open_output(location)
+        self._streams[location] = stream
+        return OpenFile(self, location, key, self._format.open(stream, first))
+
+    def _new_location(self, key: Key) -> str:
+        context = self.context
+        number = len(self._opened) + 1
+        name = (
+            f"{context.task_number:05d}-{self._attempt}-{context.operation_id}-{number:05d}"
+            f".{EXTENSIONS[context.file_format]}"
+        )
+        folder = partition_path(context.spec, context.schema, key) if context.spec.fields else ""
+        return context.locations.place(folder, name)
+
+    def stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch of the table's schema as files hold it."""
+        columns = [
+            column if column.type.equals(to.type) else column.cast(to.type)
+            for column, to in zip(self._stored_columns(batch), self.schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _stored_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        return [column for column in batch.columns if not pa.types.is_null(column.type)]
+
+    def trial_size(self, batch: pa.RecordBatch) -> int:
+        """Return how many bytes a file of these rows alone would take; nothing is written."""
+        sink = pa.BufferOutputStream()
+        trial = _format_of(self.context, self.schema).open(sink, [batch])
+        trial.write([batch])
+        return trial.close().file_size_in_bytes
+
+    def add(self, location: str, key: Key, summary: FileSummary) -> None:
+        """Record a finished file."""
+        del self._streams[location]
+        context, metrics = self.context, summary.metrics
+        self._rows.append(
+            {
+                "content": int(context.content),
+                "location": location,
+                "file_format": context.file_format,
+                "spec_id": context.spec.spec_id,
+                "partition": list(key),
+                "record_count": summary.record_count,
+                "file_size_in_bytes": summary.file_size_in_bytes,
+                "column_sizes": metrics.column_sizes,
+                "value_counts": metrics.value_counts,
+                "null_value_counts": metrics.null_value_counts,
+                "nan_value_counts": metrics.nan_value_counts,
+                "lower_bounds": metrics.lower_bounds,
+                "upper_bounds": metrics.upper_bounds,
+                "split_offsets": summary.split_offsets,
+                "equality_ids": list(context.equality_ids) or None,
+                "sort_order_id": context.sort_order_id,
+            }
+        )
+
+    def written(self) -> pa.RecordBatch:
+        """Return the finished files, as `WRITTEN_FILES`."""
+        return pa.RecordBatch.from_pylist(self._rows, schema=WRITTEN_FILES)
+
+    def remove_all(self, error: BaseException) -> None:
+        """Remove every file of this attempt; what stays behind is noted on the error."""
+        for stream in self._streams.values():
+            with suppress(OSError, pa.ArrowException):  # the file goes away anyway
+                stream.close()
+        left = self.storage.delete(self._opened)
+        if left and hasattr(error, "add_note"):
+            error.add_note(f"Files left behind that no snapshot refers to: {', '.join(left)}")
+
+
+class OpenFile:
+    """One file being written; storage failures come out as `StorageError`."""
+
+    def __init__(
+        self, files: TaskFiles, location: str, key: Key, body: ParquetFile | OrcFile | AvroFile
+    ) -> None:
+        self._files, self._location, self._key, self._body = files, location, key, body
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The bytes written so far."""
+        return self._body.size_in_bytes
+
+    def write(self, batches: list[pa.RecordBatch]) -> None:
+        """Write one row group (stripe, block)."""
+        try:
+            self._body.write(batches)
+        except OSError as error:
+            raise storage_failure(self._location, error) from error
+
+    def close(self) -> None:
+        """Finish the file and record it."""
+        try:
+            summary = self._body.close()
+        except OSError as error:
+            raise storage_failure(self._location, error) from error
+        self._files.add(self._location, self._key, summary)
+
+
+def _format_of(context: WriteContext, schema: pa.Schema) -> ParquetFormat | OrcFormat | AvroFormat:
+    if context.file_format == "ORC":
+        return OrcFormat(schema, context.orc, context.metrics)
+    if context.file_format == "AVRO":
+        return AvroFormat(schema, context.avro_codec, context.metrics)
+    return ParquetFormat(schema, context.parquet, context.metrics)

@@ -1,0 +1,117 @@
+"""Rows split by partition, whole columns at a time.
+
+Comes in: a batch in the table's schema. Goes out: one batch per partition, rows in their order,
+partitions in the order of their first rows. A key is the tuple of encoded partition values
+(spec, Appendix D) in the order of the spec's fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rowlake.errors import InvalidStatementError
+from rowlake.model.transform import apply_transform
+from rowlake.model.values import encode
+
+if TYPE_CHECKING:
+    from rowlake.model.partition import PartitionSpec
+    from rowlake.model.schema import Schema
+
+Key = tuple["bytes | None", ...]
+SMALL = 1 << 16  # codes up to this sort in linear time
+LARGE = 1 << 31
+
+
+@dataclass(frozen=True)
+class Codes:
+    """One number per row; equal numbers mean equal values. `keys` has the value of each number."""
+
+    rows: np.ndarray
+    keys: list[bytes | None]
+
+
+def column_at(batch: pa.RecordBatch, schema: Schema, field_id: int) -> pa.Array:
+    """Return the values of a field, also inside structs; null where a struct above is null."""
+    path = schema.paths.get(field_id)
+    if path is None:
+        raise InvalidStatementError(f"The rows to write have no column with field id {field_id}.")
+    values = batch.column(batch.schema.get_field_index(path[0]))
+    for name in path[1:]:
+        values = values.flatten()[values.type.get_field_index(name)]
+    return values
+
+
+def split_by_partition(
+    batch: pa.RecordBatch, spec: PartitionSpec, schema: Schema
+) -> list[tuple[Key, pa.RecordBatch]]:
+    """Split a batch; an unpartitioned spec gives the batch as it is."""
+    active = [place for place, field in enumerate(spec.fields) if field.transform != "void"]
+    if not active or not len(batch):
+        return [((None,) * len(spec.fields), batch)] if len(batch) else []
+    coded = [_codes(_partition_values(batch, spec, schema, place)) for place in active]
+    rows = _combined(coded)
+    groups = [(first, part) for first, part in _groups(rows, batch)]
+    return [(_key(spec, active, coded, first), part) for first, part in groups]
+
+
+def _partition_values(
+    batch: pa.RecordBatch, spec: PartitionSpec, schema: Schema, place: int
+) -> pa.Array:
+    field = spec.fields[place]
+    return apply_transform(field.transform, column_at(batch, schema, field.source_id))
+
+
+def _codes(values: pa.Array) -> Codes:
+    found = values.dictionary_encode(null_encoding="encode")
+    return Codes(found.indices.to_numpy(), encode(found.dictionary).to_pylist())
+
+
+def _combined(coded: list[Codes]) -> np.ndarray:
+    """Return one small number per row for all partition fields together."""
+    rows, size = coded[0].rows, len(coded[0].keys)
+    for each in coded[1:]:
+        rows = rows.astype(np.int64) * len(each.keys) + each.rows
+        size *= len(each.keys)
+        if size > LARGE:
+            rows, size = _dense(rows)
+    if size > SMALL:
+        rows, size = _dense(rows)
+    return rows.astype(np.uint16) if size <= SMALL else rows
+
+
+def _dense(rows: np.ndarray) -> tuple[np.ndarray, int]:
+    found, numbers = np.unique(rows, return_inverse=True)
+    return numbers.reshape(-1), len(found)
+
+
+def _groups(rows: np.ndarray, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
+    """Return (first row, rows) of each group; without copying where rows come grouped."""
+    changes = np.flatnonzero(rows[1:] != rows[:-1]) + 1
+    starts = np.concatenate([[0], changes])
+    ends = np.concatenate([changes, [len(rows)]])
+    if len(np.unique(rows[starts])) == len(starts):
+        return [
+            (int(start), batch.slice(start, end - start))
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    cuts = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, [len(rows)]])
+    firsts = order[cuts[:-1]]
+    groups: list[tuple[int, pa.RecordBatch]] = []
+    for group in np.argsort(firsts).tolist():
+        taken = pa.array(order[cuts[group] : cuts[group + 1]])
+        # Each group is taken by itself, so that writing it gives its memory back.
+        groups.append((int(firsts[group]), batch.take(taken)))
+    return groups
+
+
+def _key(spec: PartitionSpec, active: list[int], coded: list[Codes], row: int) -> Key:
+    key: list[Any] = [None] * len(spec.fields)
+    for place, each in zip(active, coded, strict=True):
+        key[place] = each.keys[each.rows[row]]
+    return tuple(key)
