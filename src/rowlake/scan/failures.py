@@ -1,0 +1,54 @@
+"""What goes wrong while a file of a table is read, in rowlake's words."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rowlake.errors import CorruptTableError, MissingFileError, RowlakeError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+@contextmanager
+def reading(location: str) -> Iterator[None]:
+    """Turn failures of this block into `CorruptTableError` or `StorageError` of the location."""
+    try:
+        yield
+    except MissingFileError as error:
+        raise CorruptTableError(location, "there is no such file") from error
+    except RowlakeError:
+        raise
+    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
+        raise read_failure(location, error) from error
+
+
+def read_failure(location: str, error: Exception) -> RowlakeError:
+    """Return the error that a failed read of this location means.
+
+    An operating system's error number says that storage failed; without one, it is the content
+    that could not be understood.
+    """
+    cause = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, FileNotFoundError):
+        return CorruptTableError(location, "there is no such file")
+    if isinstance(error, OSError) and error.errno is not None:
+        return StorageError(location, cause)
+    return CorruptTableError(location, cause)
+
+
+def guarded(location: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches; failures of the one that makes them name the location.
+
+    Failures of the one that takes them pass as they are.
+    """
+    iterator = iter(batches)
+    while True:
+        with reading(location):
+            batch = next(iterator, None)
+        if batch is None:
+            return
+        yield batch

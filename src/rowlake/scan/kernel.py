@@ -1,0 +1,80 @@
+"""The scan kernel: a task's files to batches of the output schema.
+
+Runs in Spark's Python workers and in driver threads. Memory is bounded by a batch, or by a row
+group's deciding columns where a predicate is tested first; batches are of about
+`context.batch_rows` rows, small ones joined across files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rowlake.scan.deletes import load_deletes
+from rowlake.scan.failures import reading
+from rowlake.scan.open import opened
+from rowlake.scan.output import output_schema
+from rowlake.scan.read import FileScan
+from rowlake.storage.files import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rowlake.model.task import FileTask, ScanContext, ScanTask
+
+__all__ = ["output_schema", "scan_kernel"]
+
+
+def scan_kernel(task: ScanTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task's files, deletes applied, projected and filtered.
+
+    Raises `CorruptTableError` with the location for a data or delete file that is missing,
+    damaged or does not fit the table.
+    """
+    storage = Storage(task.context.io_properties)
+    batches = (batch for file in task.files for batch in _file_batches(task.context, file, storage))
+    return coalesced(batches, task.context.batch_rows)
+
+
+def _file_batches(
+    context: ScanContext, task: FileTask, storage: Storage
+) -> Iterator[pa.RecordBatch]:
+    deletes = load_deletes(context, task, storage)
+    with opened(
+        task.location, task.file_format, storage, context.table_schema, context.name_mapping
+    ) as source:
+        with reading(task.location):
+            scan = FileScan(context, task, source, deletes)
+        batches = scan.batches()
+        while True:
+            with reading(task.location):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
+
+
+def coalesced(batches: Iterable[pa.RecordBatch], batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows in batches that are neither tiny nor larger than `batch_rows`."""
+    pending: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if pending and count + batch.num_rows > batch_rows:
+            yield _joined(pending)
+            pending, count = [], 0
+        if 2 * batch.num_rows < batch_rows:
+            pending.append(batch)
+            count += batch.num_rows
+            continue
+        if pending:
+            yield _joined(pending)
+            pending, count = [], 0
+        for start in range(0, batch.num_rows, batch_rows):
+            yield batch.slice(start, batch_rows)
+    if pending:
+        yield _joined(pending)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

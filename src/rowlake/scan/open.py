@@ -1,0 +1,43 @@
+"""Open a file of a table, whatever its format."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rowlake.errors import UnsupportedFeatureError
+from rowlake.scan.avro import AvroSource
+from rowlake.scan.orc import OrcSource
+from rowlake.scan.parquet import ParquetSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rowlake.model.schema import Schema
+    from rowlake.scan.source import Source
+    from rowlake.storage.files import Storage
+
+_SOURCES: dict[str, Callable[..., Source]] = {
+    "PARQUET": ParquetSource,
+    "ORC": OrcSource,
+    "AVRO": AvroSource,
+}
+
+
+@contextmanager
+def opened(
+    location: str,
+    file_format: str,
+    storage: Storage,
+    table: Schema,
+    name_mapping: str | None = None,
+) -> Iterator[Source]:
+    """Open a data or delete file; `table` and `name_mapping` give ids to files without any."""
+    kind = _SOURCES.get(file_format.upper())
+    if kind is None:
+        raise UnsupportedFeatureError(f"Files of format {file_format} are not read: {location}")
+    source = kind(location, storage, table, name_mapping)
+    try:
+        yield source
+    finally:
+        source.close()

@@ -1,0 +1,131 @@
+"""ORC data files.
+
+Units are stripes, each read whole. pyarrow gives the ids (type attributes `iceberg.id`) but not
+where stripes start: that is in the file's tail, a Protobuf message (ORC specification, "File
+Tail"). It gives no statistics by stripe either, so nothing is pruned. It reads timestamps as
+nanoseconds: years before 1678 or after 2261 are refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc as orc
+
+from rowlake.errors import UnsupportedFeatureError
+from rowlake.scan.failures import reading
+from rowlake.scan.ids import from_orc, with_ids
+from rowlake.scan.shape import leaf_ranges
+from rowlake.scan.source import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.schema import Schema
+    from rowlake.scan.project import Columns
+    from rowlake.storage.files import Storage
+
+# Field numbers of the messages FileTail, Footer and StripeInformation.
+_FOOTER, _STRIPES, _OFFSET, _ROWS = 2, 3, 1, 5
+
+
+class OrcSource:
+    """One open ORC file."""
+
+    def __init__(
+        self, location: str, storage: Storage, table: Schema, name_mapping: str | None
+    ) -> None:
+        self.location = location
+        with reading(location):
+            self._stream = storage.open_input(location)
+            self._file = orc.ORCFile(self._stream)
+            self._schema = self._file.schema
+            self.units = _stripes(self._file.reader.serialized_file_tail())
+        self.schema = with_ids(from_orc(self._schema), table, name_mapping, by_position=False)
+
+    def kept(self, leaves: frozenset[int]) -> frozenset[int]:
+        """Return the leaves that come when these are asked for: whole columns."""
+        ranges = [numbers for _, numbers in leaf_ranges(self.schema.arrow)]
+        wanted = [numbers for numbers in ranges if leaves.intersection(numbers)]
+        return frozenset(leaf for numbers in wanted for leaf in numbers)
+
+    def read(self, unit: Unit, kept: frozenset[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield a stripe's rows in order."""
+        ranges = enumerate(numbers for _, numbers in leaf_ranges(self.schema.arrow))
+        indices = [index for index, numbers in ranges if kept.intersection(numbers)]
+        with reading(self.location):
+            stripe = self._stripe(unit, indices)
+        for start in range(0, stripe.num_rows, batch_rows):
+            yield stripe.slice(start, batch_rows)
+
+    def may_match(
+        self,
+        units: list[Unit],
+        predicate: Predicate,  # noqa: ARG002
+        columns: Columns,  # noqa: ARG002
+    ) -> NDArray[np.bool_]:
+        """Return True for every stripe: nothing is known of them."""
+        return np.ones(len(units), np.bool_)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+    def _stripe(self, unit: Unit, indices: list[int]) -> pa.RecordBatch:
+        try:
+            return self._file.read_stripe(unit.index, columns=indices)
+        except pa.ArrowInvalid as error:
+            if "nanosecond resolution" not in str(error):
+                raise
+            raise UnsupportedFeatureError(
+                f"Cannot read {self.location}: it has timestamps outside of 1678 to 2261, "
+                "which cannot be read from ORC files. Rewrite the file as Parquet."
+            ) from error
+
+
+def _stripes(tail: bytes) -> list[Unit]:
+    (footer,) = (value for number, value in _fields(tail) if number == _FOOTER)
+    assert isinstance(footer, bytes)
+    units, first_row = [], 0
+    messages = (value for number, value in _fields(footer) if number == _STRIPES)
+    for index, message in enumerate(messages):
+        assert isinstance(message, bytes)
+        facts = dict(_fields(message))
+        rows, offset = facts.get(_ROWS, 0), facts.get(_OFFSET, 0)
+        assert isinstance(rows, int) and isinstance(offset, int)
+        units.append(Unit(index, offset, first_row, rows))
+        first_row += rows
+    return units
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield (number, value) of a Protobuf message: varints as int, the rest as bytes."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        number, kind = key >> 3, key & 7
+        if kind == 0:
+            value, at = _varint(message, at)
+            yield number, value
+            continue
+        if kind == 2:
+            size, at = _varint(message, at)
+        else:
+            size = {1: 8, 5: 4}[kind]
+        yield number, message[at : at + size]
+        at += size
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if not byte & 0x80:
+            return value, at

@@ -1,0 +1,106 @@
+"""Parquet data files.
+
+Units are row groups. One row group is asked for at a time, so that no more than its chunks are
+in memory; reading happens on the caller's thread, since tasks already fill the cores.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from rowlake.scan.failures import guarded, reading
+from rowlake.scan.ids import with_ids
+from rowlake.scan.prune import may_match
+from rowlake.scan.source import Unit
+from rowlake.scan.statistics import RowGroupStatistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.schema import Schema
+    from rowlake.scan.project import Columns
+    from rowlake.storage.files import Storage
+
+
+class ParquetSource:
+    """One open Parquet file."""
+
+    def __init__(
+        self, location: str, storage: Storage, table: Schema, name_mapping: str | None
+    ) -> None:
+        self.location = location
+        with reading(location):
+            self._stream = storage.open_input(location)
+            self._file = pq.ParquetFile(
+                self._stream,
+                coerce_int96_timestamp_unit="us",
+                arrow_extensions_enabled=False,
+            )
+            self.metadata = self._file.metadata
+            found = self._file.schema_arrow
+        self.schema = with_ids(found, table, name_mapping, by_position=True)
+        self.units = self._row_groups()
+        columns = self.metadata.schema
+        self._paths = [columns.column(leaf).path for leaf in range(self.metadata.num_columns)]
+
+    def kept(self, leaves: frozenset[int]) -> frozenset[int]:
+        """Return the leaves that come when these are asked for.
+
+        They are asked for by name, and a dot in a name may make it mean other leaves too.
+        """
+        names = {self._paths[leaf] for leaf in leaves}
+        return frozenset(
+            leaf for leaf, path in enumerate(self._paths) if not names.isdisjoint(_prefixes(path))
+        )
+
+    def read(self, unit: Unit, kept: frozenset[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield a row group's rows in order."""
+        names = [self._paths[leaf] for leaf in sorted(kept)]
+        batches = self._file.iter_batches(
+            batch_size=batch_rows, row_groups=[unit.index], columns=names, use_threads=False
+        )
+        return guarded(self.location, batches)
+
+    def may_match(
+        self, units: list[Unit], predicate: Predicate, columns: Columns
+    ) -> NDArray[np.bool_]:
+        """Return which row groups may match, by their statistics, then by Bloom filters."""
+        with reading(self.location):
+            statistics = RowGroupStatistics(self.metadata, self._stream, units, columns)
+            return may_match(statistics, predicate)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        self._stream.close()
+
+    def _row_groups(self) -> list[Unit]:
+        units, first_row = [], 0
+        for index in range(self.metadata.num_row_groups):
+            group = self.metadata.row_group(index)
+            units.append(Unit(index, _offset(group), first_row, group.num_rows))
+            first_row += group.num_rows
+        return units
+
+
+def _prefixes(path: str) -> list[str]:
+    names = path.split(".")
+    return [".".join(names[:count]) for count in range(1, len(names) + 1)]
+
+
+def _offset(group: pq.RowGroupMetaData) -> int:
+    """Return where a row group starts: its first column's dictionary, else its data."""
+    if not group.num_columns:
+        return 4
+    column = group.column(0)
+    dictionary = column.dictionary_page_offset
+    data: int = column.data_page_offset
+    # Some writers set the dictionary's offset to 0 where there is none.
+    return min(dictionary, data) if dictionary else data
