@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 # Below this a file (some hundred entries) is decoded in Python sooner than DataFusion is loaded;
 # below the second, sooner than DataFusion starts.
-SMALL_FILE_BYTES = 32 * 1024
-TINY_FILE_BYTES = 4 * 1024
+SMALL_FILE_BYTES = 64 * 1024
+TINY_FILE_BYTES = 12 * 1024
 HEADER_BYTES = 64 * 1024
 
 

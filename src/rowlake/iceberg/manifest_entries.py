@@ -63,14 +63,13 @@ class Entries:
         self.count = raw.num_rows
         self.columns: dict[int, pa.Array] = {}
         self.partition_fields: dict[int | None, str] = {}
-        self._collect(raw.to_struct_array().combine_chunks(), header.schema)
+        self._collect({name: one_array(raw[name]) for name in raw.column_names}, header.schema)
 
-    def _collect(self, rows: pa.StructArray, record: dict[str, Any]) -> None:
-        values = {rows.type.field(at).name: part for at, part in enumerate(rows.flatten())}
+    def _collect(self, values: dict[str, pa.Array], record: dict[str, Any]) -> None:
         for written in record["fields"]:
             identifier, name = written.get("field-id"), written["name"]
             if identifier == DATA_FILE_ID and name in values:
-                self._collect(values[name], written["type"])
+                self._collect(struct_columns(values[name]), written["type"])
             elif identifier == PARTITION_ID:
                 below = written["type"]["fields"]
                 self.partition_fields = {part.get("field-id"): part["name"] for part in below}
@@ -158,15 +157,9 @@ class Entries:
         """Return partition values as the spec types them, found by partition field id."""
         fields = children(to)
         stored = self.columns.get(PARTITION_ID)
-        if not fields or stored is None:
-            return (
-                pa.StructArray.from_arrays(
-                    [pa.nulls(self.count, part.type) for part in fields], fields=fields
-                )
-                if fields
-                else _empty_structs(self.count, to)
-            )
-        below = {stored.type.field(at).name: part for at, part in enumerate(stored.flatten())}
+        if not fields:
+            return _empty_structs(self.count, to)
+        below = {} if stored is None else struct_columns(stored)
         columns = []
         for part in fields:
             name = self.partition_fields.get(field_id(part), part.name)
@@ -187,6 +180,19 @@ class Entries:
                 self.manifest.location,
                 f"partition field {part.name} cannot be read as {part.type} ({error})",
             ) from error
+
+
+def struct_columns(rows: pa.StructArray) -> dict[str, pa.Array]:
+    """Return the fields of a struct array by name."""
+    return {rows.type.field(at).name: part for at, part in enumerate(rows.flatten())}
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array, copied only where it is in several."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else combined.chunk(0)
 
 
 def _constant(value: int, count: int, of: pa.DataType) -> pa.Array:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from rowlake.errors import CorruptTableError, InternalError, UnsupportedFeatureError
 from rowlake.iceberg.avro_encode import container_header, encode_blocks, encode_rows, framed
 from rowlake.iceberg.avro_file import decode_file
-from rowlake.iceberg.manifest_entries import as_type
+from rowlake.iceberg.manifest_entries import as_type, one_array, struct_columns
 from rowlake.iceberg.manifest_schema import (
     MANIFEST_FIELD_IDS,
     avro_schema,
@@ -56,7 +56,7 @@ def read_manifest_list(location: str, storage: Storage) -> pa.Table:
         name = names.get(MANIFEST_FIELD_IDS[field.name])
         if name is None and field.name in _REQUIRED:
             raise CorruptTableError(location, f"it has no column {field.name}")
-        stored = None if name is None else raw[name].combine_chunks()
+        stored = None if name is None else one_array(raw[name])
         columns.append(_column(stored, field, raw.num_rows, location))
     return pa.table(columns, schema=MANIFESTS)
 
@@ -80,7 +80,7 @@ def _summaries(stored: pa.Array, field: pa.Field) -> pa.Array:
     if pa.types.is_null(stored.type):
         return pa.nulls(len(stored), field.type)
     items = stored.values
-    held = {items.type.field(at).name: part for at, part in enumerate(items.flatten())}
+    held = struct_columns(items)
     layout = field.type.value_type
     fields = [layout.field(at) for at in range(layout.num_fields)]
     columns = [
@@ -107,7 +107,7 @@ def write_manifest_list(
     assigned, next_row_id = _assigned(manifests.combine_chunks(), header)
     struct = manifest_list_struct(header.format_version)
     avro = avro_schema("manifest_file", struct)
-    columns = {MANIFEST_FIELD_IDS[name]: _one(assigned[name]) for name in MANIFEST_FIELD_IDS}
+    columns = {MANIFEST_FIELD_IDS[name]: one_array(assigned[name]) for name in MANIFEST_FIELD_IDS}
     rows = encode_rows(avro["fields"], columns, assigned.num_rows)
     metadata = _metadata(header) | {
         "avro.schema": json.dumps(avro, separators=(",", ":")),
@@ -117,11 +117,6 @@ def write_manifest_list(
     blocks = encode_blocks(rows, 0, CODEC, BLOCK_BYTES)
     storage.write(location, b"".join([head, *(framed(block, sync) for block in blocks)]))
     return next_row_id
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else combined.chunk(0)
 
 
 def _metadata(header: ManifestListHeader) -> dict[str, str]:

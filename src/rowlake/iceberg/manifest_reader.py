@@ -196,5 +196,5 @@ def read_manifest(
             manifest.location,
             f"it has {raw.num_rows} entries where the manifest list says {expected}",
         )
-    entries = Entries(raw.combine_chunks(), header, manifest)
+    entries = Entries(raw, header, manifest)
     return entries.table(layout, partition)

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from rowlake.errors import InternalError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.avro_encode import container_header, encode_blocks, encode_rows, framed
+from rowlake.iceberg.manifest_entries import one_array
 from rowlake.iceberg.manifest_schema import (
     BLOCK_SIZE_ID,
     FIELD_IDS,
@@ -166,7 +167,7 @@ def _encoded(entries: pa.Table, layout: _Layout, block_bytes: int) -> Iterator[l
 
 def _columns(entries: pa.Table, header: ManifestHeader) -> dict[int, pa.Array]:
     """Return the columns of entries by field id, as they must be stored."""
-    columns = {FIELD_IDS[name]: _one(entries[name]) for name in FIELD_IDS}
+    columns = {FIELD_IDS[name]: one_array(entries[name]) for name in FIELD_IDS}
     status = columns[FIELD_IDS["status"]]
     is_added = pc.equal(status, int(Status.ADDED))
     snapshot_id = pa.scalar(header.snapshot_id, pa.int64())
@@ -193,11 +194,6 @@ def _check_content(content: pa.Array, header: ManifestHeader) -> None:
     fits = pc.invert(is_data) if header.content else is_data
     if not pc.all(fits, min_count=0).as_py():
         raise InternalError("A manifest holds either data files or delete files.")
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else combined.chunk(0)
 
 
 def _write(
@@ -230,7 +226,7 @@ def _row(location: str, length: int, entries: pa.Table, header: ManifestHeader) 
         "added_rows_count": rows[Status.ADDED],
         "existing_rows_count": rows[Status.EXISTING],
         "deleted_rows_count": rows[Status.DELETED],
-        "partitions": partition_summaries(_one(entries["partition"])),
+        "partitions": partition_summaries(one_array(entries["partition"])),
         "key_metadata": None,
         "first_row_id": None,
     }
