@@ -27,6 +27,7 @@ from rowlake.model.predicate import (
 )
 from rowlake.model.schema import Schema, field_id
 from rowlake.plan.literals import Placed, place
+from rowlake.plan.sources import fields_outside_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,14 +99,15 @@ def _bound(leaf: Leaf, schema: Schema, case_sensitive: bool) -> Predicate:
 
 
 def _column(leaf: Leaf, schema: Schema, case_sensitive: bool) -> pa.Field:
-    """Return the leaf's column; one inside a list or a map has no single value to test."""
-    column = resolve(leaf.path, schema, case_sensitive=case_sensitive)
-    for depth in range(1, len(leaf.path)):
-        parent = resolve(leaf.path[:depth], schema, case_sensitive=case_sensitive)
-        if not pa.types.is_struct(parent.type):
-            raise InvalidStatementError(
-                f"Cannot filter by {_dotted(leaf.path)}: {parent.name} is a {parent.type}."
-            )
+    """Return the leaf's column, by its id where it is bound already.
+
+    A column inside a list or a map has no single value to test.
+    """
+    column = schema.by_id.get(leaf.field_id) if leaf.field_id is not None else None
+    if column is None:
+        column = resolve(leaf.path, schema, case_sensitive=case_sensitive)
+    if field_id(column) not in fields_outside_lists(schema):
+        raise InvalidStatementError(f"Cannot filter by {_dotted(leaf.path)}: it is inside a list.")
     return column
 
 
