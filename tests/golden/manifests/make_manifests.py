@@ -1,5 +1,6 @@
-"""Makes the golden manifests anew with Iceberg's Java library: `python -m tests.golden.manifests.make_manifests`.
+"""Makes the golden manifests anew with Iceberg's Java library.
 
+Run it as `python -m tests.golden.manifests.make_manifests`.
 Every table becomes a folder here: its manifests, manifest lists, newest metadata, and what Java's
 own reader sees in them (`seen_by_java.jsonl`).
 """
@@ -12,7 +13,6 @@ import tempfile
 from pathlib import Path
 
 import pyspark
-
 from tests.parts.jars import SPARK_RUNTIME, fetch_jar
 
 HERE = Path(__file__).parent
