@@ -1,0 +1,54 @@
+"""Tiny work in the driver: the same kernels in threads, no Spark job and no session.
+
+Comes in: a kernel and tasks. Goes out: one Arrow table, tasks in their order. Threads help
+because reading and writing happen in Arrow, which lets other threads run meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.engine.worker import as_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rowlake.engine.progress import Reporter
+
+MAX_TASKS = 8
+MAX_BYTES = 32 * 1024 * 1024
+
+
+def is_tiny(tasks: Sequence[Any], size_in_bytes: int | None) -> bool:
+    """Tell whether starting a Spark job would cost more than the work itself."""
+    few = sum(len(getattr(task, "files", (task,))) for task in tasks) <= MAX_TASKS
+    return not tasks or (few and size_in_bytes is not None and size_in_bytes <= MAX_BYTES)
+
+
+def run_in_threads(
+    kernel: Callable[[Any], Iterable[pa.RecordBatch]],
+    tasks: Sequence[Any],
+    output: pa.Schema,
+    reporter: Reporter,
+) -> pa.Table:
+    """Run the tasks in threads; the first error ends the run, tasks not yet begun are dropped."""
+
+    def run(task: Any) -> pa.Table:
+        batches = [batch for batch in kernel(task) if batch.num_rows]
+        return as_table([pa.Table.from_batches([batch]) for batch in batches], output)
+
+    if len(tasks) <= 1:
+        return as_table([run(task) for task in tasks], output)
+    pool = ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1))
+    results = []
+    try:
+        for result in pool.map(run, tasks):
+            results.append(result)
+            reporter.update(len(results), len(tasks))
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    return as_table(results, output)

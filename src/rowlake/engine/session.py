@@ -1,0 +1,136 @@
+"""The Spark session: the user's, else the active one, else a local one made here.
+
+A session of the user's is never configured. One made here listens on the loopback interface
+only, shows no console and no UI, and runs the Python that runs rowlake.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from rowlake.engine.java import cache_folder, java_home
+from rowlake.errors import EngineError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+GIB = 1024**3
+# The kernel's limit on the path of a Unix domain socket is 108 bytes; Spark adds a UUID's name.
+MAX_SOCKET_FOLDER = 60
+
+LOG4J = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{short}
+logger.spark.name = org.apache.spark
+logger.spark.level = error
+logger.executor.name = org.apache.spark.executor.Executor
+logger.executor.level = off
+logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
+logger.tasks.level = off
+"""
+
+
+def active_session() -> SparkSession | None:
+    """Return the session that the user's code has active, None where there is none."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession()
+    connect = sys.modules.get("pyspark.sql.connect.session")
+    if found is None and connect is not None:
+        found = connect.SparkSession.getActiveSession()
+    return found
+
+
+def make_session(settings: dict[str, str] | None = None) -> tuple[SparkSession, bool]:
+    """Return a session and whether it was made here (so that closing the lake stops it).
+
+    Where the process was started by Spark (spark-submit, a notebook kernel), is told a remote
+    server, or has a running context, Spark's own configuration decides and is left alone.
+    Raises EngineError without Java, or when Spark does not start.
+    """
+    if os.environ.get("SPARK_REMOTE") or os.environ.get("PYSPARK_GATEWAY_PORT"):
+        return _get_or_create({}), False
+    context = sys.modules.get("pyspark.core.context")
+    if context is not None and context.SparkContext._active_spark_context is not None:
+        return _get_or_create({}), False
+    _prepare_environment()
+    return _get_or_create({**local_settings(), **(settings or {})}), True
+
+
+def _get_or_create(settings: dict[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    builder: Any = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as cause:
+        first = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        raise EngineError(f"Cannot start Spark: {first}. What Java said is above.") from cause
+
+
+def _prepare_environment() -> None:
+    home = java_home()
+    if home is not None:
+        os.environ["JAVA_HOME"] = home
+    # PySpark reads these from the environment only; what the user has set stays.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def local_settings() -> dict[str, str]:
+    """Return the settings of a session made here; the time zone is left to the user's system."""
+    settings = {
+        "spark.master": "local[*]",
+        "spark.app.name": "rowlake",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": f"{driver_memory_in_bytes() // 1024**2}m",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration()}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.sql.parquet.fieldId.read.enabled": "true",
+        "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
+    }
+    sockets = tempfile.gettempdir()
+    if os.name == "posix" and len(sockets) <= MAX_SOCKET_FOLDER:
+        # Over TCP every task waits 40 ms for a delayed acknowledgement, twice.
+        settings["spark.python.unix.domain.socket.enabled"] = "true"
+        settings["spark.python.unix.domain.socket.dir"] = sockets
+    return settings
+
+
+def driver_memory_in_bytes() -> int:
+    """Return a quarter of this machine's memory, at least 1 and at most 8 GiB."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        total = 4 * GIB
+    return max(GIB, min(8 * GIB, total // 4))
+
+
+def _log_configuration() -> Path:
+    """Return a log4j file that keeps Spark quiet: errors only, task failures come as exceptions."""
+    path = cache_folder() / "log4j2.properties"
+    if not path.exists() or path.read_text() != LOG4J:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        fresh.write_text(LOG4J)
+        fresh.replace(path)
+    return path

@@ -1,0 +1,212 @@
+"""The engine: kernels over tasks and DataFrames, by Spark or in the driver.
+
+A kernel is a module-level function, or a `functools.partial` of one; tasks are picklable. A Spark
+job is `mapInArrow` over a range of task numbers, which works the same in local, cluster and Spark
+Connect sessions. A task that Spark tries again or runs twice yields its rows once; kernels that
+write use fresh names, so a losing try leaves orphans at worst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import rowlake
+from rowlake.engine.jobs import is_remote, run_job
+from rowlake.engine.local import is_tiny, run_in_threads
+from rowlake.engine.present import Presenter
+from rowlake.engine.progress import ProgressOption, reporting
+from rowlake.engine.session import active_session, make_session
+from rowlake.engine.worker import (
+    FRAME_COLUMN,
+    PAYLOAD_COLUMN,
+    Job,
+    from_frames,
+    pack,
+    run_stream,
+    run_tasks,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rowlake.model.schema import Schema
+
+Kernel = Callable[[Any], Iterable[pa.RecordBatch]]
+StreamKernel = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
+
+FRAMES_DDL = f"{FRAME_COLUMN} binary"
+# Tasks up to this size travel with the function, to every task; larger ones as rows, each to its
+# own task only.
+MAX_SHARED_BYTES = 1024 * 1024
+
+
+class Engine:
+    """Runs kernels; holds the Spark session, which is made at the first need.
+
+    `progress` is what jobs use that are not told otherwise.
+    """
+
+    def __init__(self, spark: SparkSession | None = None) -> None:
+        self.progress: ProgressOption = False
+        self._given = spark
+        self._made = False
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session: the user's, else the active one, else a local one made now."""
+        return self._session
+
+    @cached_property
+    def _session(self) -> SparkSession:
+        found = self._given if self._given is not None else active_session()
+        if found is not None:
+            return found
+        session, self._made = make_session()
+        return session
+
+    @property
+    def has_session(self) -> bool:
+        """True once a session is in use; asking does not make one."""
+        return "_session" in self.__dict__
+
+    @cached_property
+    def slots(self) -> int:
+        """How many tasks can run at once."""
+        if is_remote(self.spark):
+            return _remote_slots(self.spark)
+        return int(self.spark.sparkContext.defaultParallelism)
+
+    @cached_property
+    def has_time(self) -> bool:
+        """True where the session knows the TIME type."""
+        # pyspark is loaded by now: a session exists.
+        from rowlake.engine.types import has_time_type
+
+        return has_time_type(self.spark.version)
+
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone, in which statements mean their times."""
+        return str(self.spark.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def case_sensitive(self) -> bool:
+        """True where the session tells names apart by case."""
+        return str(self.spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
+
+    def close(self) -> None:
+        """Stop the session if it was made here; a user's session goes on."""
+        if self._made:
+            self.spark.stop()
+        self._made = False
+        for cached in ("_session", "slots", "has_time"):
+            self.__dict__.pop(cached, None)
+
+    def run(
+        self,
+        kernel: Kernel,
+        tasks: Sequence[Any],
+        output: pa.Schema,
+        *,
+        size_in_bytes: int | None = None,
+        label: str = "running tasks",
+        progress: ProgressOption | None = None,
+    ) -> pa.Table:
+        """Run the kernel on every task and return all it yields as one table of `output`.
+
+        Runs in driver threads where the tasks are few and `size_in_bytes`, what they will read,
+        is small; rows come in no particular order otherwise.
+        """
+        shown = self.progress if progress is None else progress
+        if is_tiny(tasks, size_in_bytes):
+            with reporting(label, shown) as reporter:
+                return run_in_threads(kernel, tasks, output, reporter)
+        frame = self._task_frame(Job(kernel, _schema_bytes(output)), tasks, FRAMES_DDL)
+        frames = run_job(self.spark, frame.toArrow, label, shown)
+        return from_frames(frames, output)
+
+    def dataframe(self, kernel: Kernel, tasks: Sequence[Any], output: pa.Schema) -> DataFrame:
+        """Return the kernel's rows over all tasks as a lazy DataFrame, one partition per task."""
+        from rowlake.engine.types import spark_schema
+
+        schema = spark_schema(output, has_time=self.has_time)
+        if not tasks:
+            return self.spark.createDataFrame([], schema)
+        job = Job(
+            kernel,
+            _schema_bytes(output),
+            presents=True,
+            has_time=self.has_time,
+            marks_errors=False,
+        )
+        return self._task_frame(job, tasks, schema)
+
+    def consume(
+        self,
+        df: DataFrame,
+        kernel: StreamKernel,
+        output: pa.Schema,
+        *,
+        label: str = "running tasks",
+        progress: ProgressOption | None = None,
+    ) -> pa.Table:
+        """Run the kernel over the batches of every partition; return what it yields."""
+        shown = self.progress if progress is None else progress
+        job = pack(Job(kernel, _schema_bytes(output)))
+        frame = df.mapInArrow(partial(run_stream, rowlake.__version__, job), FRAMES_DDL)
+        frames = run_job(self.spark, frame.toArrow, label, shown)
+        return from_frames(frames, output)
+
+    def from_arrow(self, table: pa.Table) -> DataFrame:
+        """Return an Arrow table as a DataFrame, in Spark's types."""
+        from rowlake.engine.types import spark_schema
+
+        schema = spark_schema(table.schema, has_time=self.has_time)
+        presenter = Presenter(table.schema, has_time=self.has_time)
+        batches = [presenter(batch) for batch in table.to_batches()]
+        shown = pa.Table.from_batches(batches, presenter.schema)
+        return self.spark.createDataFrame(shown, schema)
+
+    def read_parquet(
+        self, files: Sequence[str], schema: Schema, history: Iterable[Schema] = ()
+    ) -> DataFrame | None:
+        """Return clean Parquet files through Spark's own reader; None where it would misread them.
+
+        `history` has every schema that the files may have been written with. See
+        `rowlake.engine.parquet` for when the answer is None.
+        """
+        from rowlake.engine.parquet import read_parquet
+
+        return read_parquet(self.spark, files, schema, list(history))
+
+    def _task_frame(self, job: Job, tasks: Sequence[Any], schema: Any) -> DataFrame:
+        packed = tuple(pack(task) for task in tasks)
+        count = len(packed)
+        if sum(map(len, packed)) <= MAX_SHARED_BYTES:
+            shared = Job(**{**job.__dict__, "tasks": packed})
+            numbers = self.spark.range(0, count, 1, count)
+            return numbers.mapInArrow(_function(shared), schema)
+        rows = pa.table({PAYLOAD_COLUMN: pa.array(packed, pa.binary())})
+        # One input partition deals its rows out in turn, so every task gets a Spark task.
+        spread = self.spark.createDataFrame(rows).coalesce(1).repartition(count)
+        return spread.mapInArrow(_function(job), schema)
+
+
+def _function(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    return partial(run_tasks, rowlake.__version__, pack(job))
+
+
+def _schema_bytes(schema: pa.Schema) -> bytes:
+    return bytes(schema.serialize())
+
+
+def _remote_slots(spark: SparkSession) -> int:
+    """Return the parallelism of a server, which Spark Connect tells only by what a range gets."""
+    from pyspark.sql import functions
+
+    numbers = spark.range(0, 10_000).select(functions.spark_partition_id().alias("partition"))
+    return int(numbers.distinct().count())

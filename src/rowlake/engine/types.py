@@ -1,0 +1,81 @@
+"""Arrow schemas -> Spark schemas. Imports pyspark: load it only where a session exists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import types as spark_types
+
+from rowlake.engine.present import VARIANT, presented_schema
+from rowlake.errors import UnsupportedFeatureError
+from rowlake.model.schema import DOC
+
+COMMENT = "comment"
+
+_SIMPLE = {
+    pa.bool_(): spark_types.BooleanType(),
+    pa.int8(): spark_types.ByteType(),
+    pa.int16(): spark_types.ShortType(),
+    pa.int32(): spark_types.IntegerType(),
+    pa.int64(): spark_types.LongType(),
+    pa.float32(): spark_types.FloatType(),
+    pa.float64(): spark_types.DoubleType(),
+    pa.string(): spark_types.StringType(),
+    pa.binary(): spark_types.BinaryType(),
+    pa.date32(): spark_types.DateType(),
+    pa.timestamp("us"): spark_types.TimestampNTZType(),
+    pa.timestamp("us", "UTC"): spark_types.TimestampType(),
+    pa.duration("us"): spark_types.DayTimeIntervalType(),
+    pa.null(): spark_types.NullType(),
+    VARIANT: spark_types.VariantType(),
+}
+
+
+def has_time_type(version: str) -> bool:
+    """Tell whether both this PySpark and a session of that version know the TIME type."""
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return hasattr(spark_types, "TimeType") and (major, minor) >= (4, 1)
+
+
+def spark_schema(schema: pa.Schema, *, has_time: bool = True) -> spark_types.StructType:
+    """Return the schema of a DataFrame with these columns: types, nullability and comments.
+
+    Raises UnsupportedFeatureError for a type that Spark does not have.
+    """
+    return spark_types.StructType(
+        [_spark_field(field) for field in presented_schema(schema, has_time=has_time)]
+    )
+
+
+def _spark_field(field: pa.Field) -> spark_types.StructField:
+    doc = (field.metadata or {}).get(DOC)
+    metadata = {COMMENT: doc.decode()} if doc else None
+    return spark_types.StructField(field.name, _spark_type(field), field.nullable, metadata)
+
+
+def _spark_type(field: pa.Field) -> Any:
+    arrow_type = field.type
+    simple = _SIMPLE.get(arrow_type)
+    if simple is not None:
+        return simple
+    if pa.types.is_decimal(arrow_type):
+        return spark_types.DecimalType(arrow_type.precision, arrow_type.scale)
+    if arrow_type == pa.time64("ns"):
+        return spark_types.TimeType(6)
+    if pa.types.is_nested(arrow_type):
+        return _spark_nested(arrow_type)
+    raise UnsupportedFeatureError(
+        f"Cannot show column {field.name} in Spark: it has no type for {arrow_type}. "
+        f"Leave the column out of the projection."
+    )
+
+
+def _spark_nested(arrow_type: pa.DataType) -> Any:
+    if pa.types.is_struct(arrow_type):
+        return spark_types.StructType([_spark_field(child) for child in arrow_type])
+    if pa.types.is_map(arrow_type):
+        key, item = arrow_type.key_field, arrow_type.item_field
+        return spark_types.MapType(_spark_type(key), _spark_type(item), item.nullable)
+    element = arrow_type.value_field
+    return spark_types.ArrayType(_spark_type(element), element.nullable)

@@ -1,0 +1,202 @@
+"""What runs inside a Spark task: the kernel around which Spark moves Arrow batches.
+
+Comes in: a job (pickled once by the driver) and the batches of one Spark partition. Goes out:
+batches for Spark. Loaded in every Python worker, so it imports neither pyspark nor anything heavy.
+
+Two ways in: `run_tasks` gets task numbers and looks the tasks up in the job, or gets the packed
+tasks themselves in the batches when they are too large for the job; `run_stream` gets the rows of
+a DataFrame. Two ways out: `as_frames` (one binary column of Arrow IPC streams, which loses no type
+on its way through the JVM; for results that the driver wants) and a `Presenter` (rows for Spark).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import sys
+import zipimport
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import rowlake
+from rowlake.engine.failures import SHIPPING, TaskFailure
+from rowlake.engine.present import Presenter
+from rowlake.errors import EngineError, RowlakeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+FRAME_COLUMN = "frame"
+FRAMES = pa.schema([pa.field(FRAME_COLUMN, pa.binary())])
+PAYLOAD_COLUMN = "payload"
+_COMPRESSION = "zstd"
+_FRAME_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all the tasks of one Spark job share.
+
+    - `kernel`: takes a task (or a stream of batches) and yields batches of `output`;
+    - `tasks`: packed tasks by number; None where they come in the batches;
+    - `presents`: rows go to Spark (`has_time`: its session knows TIME); else frames do;
+    - `marks_errors`: pack RowlakeErrors for the driver, which unpacks them.
+    """
+
+    kernel: Callable[..., Iterable[pa.RecordBatch]]
+    output: bytes
+    tasks: tuple[bytes, ...] | None = None
+    presents: bool = False
+    has_time: bool = True
+    marks_errors: bool = True
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """The schema of what the kernel yields."""
+        return pa.ipc.read_schema(pa.py_buffer(self.output))
+
+
+def pack(value: Any) -> bytes:
+    """Return a value pickled and compressed."""
+    raw = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    size = len(raw).to_bytes(8, "little")
+    return size + bytes(pa.compress(raw, codec=_COMPRESSION, asbytes=True))
+
+
+def unpack(packed: bytes) -> Any:
+    """Return what `pack` was given."""
+    size = int.from_bytes(packed[:8], "little")
+    return pickle.loads(pa.decompress(packed[8:], size, codec=_COMPRESSION, asbytes=True))
+
+
+def run_tasks(
+    version: str, packed_job: bytes, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run the tasks whose numbers (or packed selves) are in the batches."""
+    _prepare(version)
+    job: Job = unpack(packed_job)
+    yield from _outgoing(job, _task_results(job, batches))
+
+
+def run_stream(
+    version: str, packed_job: bytes, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run the kernel once over the batches of one partition."""
+    _prepare(version)
+    job: Job = unpack(packed_job)
+    yield from _outgoing(job, job.kernel(batches))
+
+
+def _task_results(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for value in batch.column(0):
+            packed = job.tasks[value.as_py()] if job.tasks is not None else value.as_py()
+            yield from job.kernel(unpack(packed))
+
+
+def _outgoing(job: Job, results: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    try:
+        if job.presents:
+            yield from map(Presenter(job.output_schema, has_time=job.has_time), results)
+        else:
+            yield from as_frames(results)
+    except RowlakeError as error:
+        if job.marks_errors:
+            raise TaskFailure(error) from error
+        raise
+
+
+def as_frames(results: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of FRAMES: the results as Arrow IPC streams, some megabytes in each."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in results:
+        if batch.num_rows == 0:
+            continue
+        if waiting and (batch.schema != waiting[0].schema or size + batch.nbytes > _FRAME_BYTES):
+            yield _frame(waiting)
+            waiting, size = [], 0
+        waiting.append(batch)
+        size += batch.nbytes
+    if waiting:
+        yield _frame(waiting)
+
+
+def _frame(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression=_COMPRESSION)
+    with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    data = sink.getvalue()
+    offsets = pa.array([0, data.size], pa.int32()).buffers()[1]
+    return pa.RecordBatch.from_arrays(
+        [pa.Array.from_buffers(pa.binary(), 1, [None, offsets, data])], schema=FRAMES
+    )
+
+
+def from_frames(frames: pa.Table, output: pa.Schema) -> pa.Table:
+    """Return the results that came back in frames, as one table of `output`."""
+    tables = [pa.ipc.open_stream(frame.as_buffer()).read_all() for frame in frames[FRAME_COLUMN]]
+    return as_table(tables, output)
+
+
+def as_table(tables: list[pa.Table], output: pa.Schema) -> pa.Table:
+    """Return the tables as one of exactly the schema `output`."""
+    cast = [table if table.schema == output else table.cast(output) for table in tables]
+    return pa.concat_tables(cast) if cast else output.empty_table()
+
+
+# What a worker does once. ------------------------------------------------------------------
+
+_state = {"prepared": False}
+
+
+def _prepare(version: str) -> None:
+    """Make this worker process fit for rowlake's tasks, once in its life."""
+    if version != rowlake.__version__:
+        raise EngineError(
+            f"Cannot run the task: the executor has rowlake {rowlake.__version__}, the driver "
+            f"{version}. {SHIPPING}"
+        )
+    if not _state["prepared"]:
+        _state["prepared"] = True
+        still_archives(os.environ.get("PYTHONPATH", ""))
+        gc.collect()
+        # PySpark collects garbage after every task; what is loaded by now is not garbage.
+        gc.freeze()
+
+
+class _StillArchive:
+    """A finder over an archive that does not change: `invalidate_caches` has nothing to do."""
+
+    def __init__(self, importer: Any) -> None:
+        self.find_spec = importer.find_spec
+
+
+def still_archives(python_path: str) -> None:
+    """Keep Python from reading Spark's archives anew for every task.
+
+    PySpark calls `importlib.invalidate_caches()` at the start of each task, on which every zip
+    importer reads its archive's whole directory again: pyspark.zip, py4j's zip and Spark's core
+    jar, which the JVM puts on PYTHONPATH, cost 0.15 s of CPU per task. They never change while a
+    worker lives; archives that users ship come by another way and are left alone.
+    """
+    archives = tuple(
+        entry for entry in python_path.split(os.pathsep) if entry.endswith((".zip", ".jar", ".egg"))
+    )
+    if not archives:
+        return
+
+    def hook(path: str) -> _StillArchive:
+        if not path.startswith(archives):
+            raise ImportError(path)
+        return _StillArchive(zipimport.zipimporter(path))
+
+    sys.path_hooks.insert(0, hook)
+    for path, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, zipimport.zipimporter) and path.startswith(archives):
+            sys.path_importer_cache[path] = _StillArchive(finder)
