@@ -89,7 +89,10 @@ def decode_python(data: bytes, location: str, keep: Collection[int] | None = Non
     """Decode a file in Python; `keep` has the ids of wanted fields (None: all)."""
     header = read_header(data, location)
     layouts = (True, False) if has_plain_fixed(header.schema) else (False,)
-    blocks = list(_blocks(data, header, location))
+    blocks = [
+        (count, decompress(data[at:end], header.codec, location))
+        for count, at, end in _blocks(data, header, location)
+    ]
     for prefixed in layouts:
         read = _Readers(prefixed).of(header.schema)
         try:
@@ -130,7 +133,13 @@ def _rows(raw: bytes, count: int, read: Any) -> Iterator[Any]:
         raise Malformed(f"{len(raw) - at} bytes are left over")
 
 
-def _blocks(data: bytes, header: Header, location: str) -> Iterator[tuple[int, bytes]]:
+def count_rows(data: bytes, header: Header, location: str) -> int:
+    """Return how many rows the blocks of a file say they have; each must end as it should."""
+    return sum(count for count, _, _ in _blocks(data, header, location))
+
+
+def _blocks(data: bytes, header: Header, location: str) -> Iterator[tuple[int, int, int]]:
+    """Yield each block's row count and where its bytes start and end."""
     at = header.end
     while at < len(data):
         try:
@@ -143,7 +152,7 @@ def _blocks(data: bytes, header: Header, location: str) -> Iterator[tuple[int, b
             raise CorruptTableError(location, "it ends within a block")
         if data[end : end + SYNC_BYTES] != header.sync:
             raise CorruptTableError(location, "a block does not end with the sync marker")
-        yield count, decompress(data[at:end], header.codec, location)
+        yield count, at, end
         at = end + SYNC_BYTES
 
 
@@ -406,7 +415,9 @@ def decode_datafusion(
         return context.read_avro(
             path, schema=pa.schema(wanted), file_extension=ending
         ).to_arrow_table()
-    except Exception as error:  # DataFusion raises bare Exceptions
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # DataFusion raises bare Exceptions, and panics beyond them
         raise CorruptTableError(location, f"it cannot be decoded ({error})") from error
 
 

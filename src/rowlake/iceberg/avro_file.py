@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from pyarrow import fs
 
 from rowlake.errors import CorruptTableError
 from rowlake.iceberg.avro_decode import (
+    count_rows,
     decode_datafusion,
     decode_python,
     has_plain_fixed,
@@ -23,7 +25,7 @@ from rowlake.iceberg.avro_decode import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     import pyarrow as pa
 
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 # below the second, sooner than DataFusion starts.
 SMALL_FILE_BYTES = 64 * 1024
 TINY_FILE_BYTES = 12 * 1024
-HEADER_BYTES = 64 * 1024
 
 
 def decode_file(
@@ -48,22 +49,37 @@ def decode_file(
 
     `length` is what the file must have at least. Raises CorruptTableError for a damaged file.
     """
-    filesystem, path = storage.resolve(location)
-    if length is None or length < _small_file_bytes() or not is_local(filesystem):
-        data = storage.read(location)
-        _check_length(len(data), length, location)
-        header = read_header(data, location)
-        return _decode_bytes(data, header, location, keep), header
-    with storage.open_input(location) as stream:
-        _check_length(stream.size(), length, location)
-        header = read_header(stream.read(HEADER_BYTES), location)
-    if has_plain_fixed(header.schema):
-        return decode_python(storage.read(location), location, keep), header
+    data = storage.read(location)
+    if length is not None and len(data) < length:
+        raise CorruptTableError(
+            location, f"it has {len(data)} bytes where the manifest list says {length}"
+        )
+    header = read_header(data, location)
+    if len(data) < _small_file_bytes() or has_plain_fixed(header.schema):
+        return decode_python(data, location, keep), header
+    rows = count_rows(data, header, location)
     try:
-        return decode_datafusion(path, header, location, keep), header
+        with _local_path(data, location, storage) as path:
+            table = decode_datafusion(path, header, location, keep)
     except CorruptTableError:
         # Names that Avro forbids, or real damage: Python reads the first and names the second.
-        return decode_python(storage.read(location), location, keep), header
+        return decode_python(data, location, keep), header
+    if table.num_rows != rows:
+        raise CorruptTableError(location, f"{table.num_rows} of {rows} rows can be decoded")
+    return table, header
+
+
+@contextmanager
+def _local_path(data: bytes, location: str, storage: Storage) -> Iterator[str]:
+    """Give the path of a file on this machine; of a remote file, a copy that is removed."""
+    filesystem, path = storage.resolve(location)
+    if is_local(filesystem):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="rowlake-") as folder:
+        copy = Path(folder) / "file.avro"
+        copy.write_bytes(data)
+        yield str(copy)
 
 
 def is_local(filesystem: fs.FileSystem) -> bool:
@@ -71,26 +87,5 @@ def is_local(filesystem: fs.FileSystem) -> bool:
     return isinstance(filesystem, fs.LocalFileSystem)
 
 
-def _decode_bytes(
-    data: bytes, header: Header, location: str, keep: Collection[int] | None
-) -> pa.Table:
-    if len(data) < _small_file_bytes() or has_plain_fixed(header.schema):
-        return decode_python(data, location, keep)
-    with tempfile.TemporaryDirectory(prefix="rowlake-") as folder:
-        copy = Path(folder) / "file.avro"
-        copy.write_bytes(data)
-        try:
-            return decode_datafusion(str(copy), header, location, keep)
-        except CorruptTableError:
-            return decode_python(data, location, keep)
-
-
 def _small_file_bytes() -> int:
     return TINY_FILE_BYTES if "datafusion" in sys.modules else SMALL_FILE_BYTES
-
-
-def _check_length(found: int, expected: int | None, location: str) -> None:
-    if expected is not None and found < expected:
-        raise CorruptTableError(
-            location, f"it has {found} bytes where the manifest list says {expected}"
-        )
