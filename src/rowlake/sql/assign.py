@@ -8,13 +8,16 @@ timestamps one another; a string never becomes a number, and nothing is cut sile
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError, SchemaMismatchError, shown
 from rowlake.sql.lexer import quote, string_literal
 from rowlake.sql.scope import Names
 from rowlake.sql.types import List, Map, Primitive, Struct, Type, parse_type, spark_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 _INTEGERS = {
     "tinyint": 8,
@@ -164,7 +167,7 @@ def _parsed(text: str) -> Type | None:
 
 
 def is_assignable(source: Type, target: Type) -> bool:
-    """True where Spark's ANSI policy stores one type as another."""
+    """Return True where Spark's ANSI policy stores one type as another."""
     if source == target or source == Primitive("unknown"):
         return True
     if isinstance(source, Primitive) and isinstance(target, Primitive):

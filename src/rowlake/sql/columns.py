@@ -8,8 +8,8 @@ name, and cannot be wrong for a form of expression that is not understood.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from rowlake.model.schema import Schema
 from rowlake.model.task import (
     DELETED_COLUMN,
     FILE_COLUMN,
@@ -31,6 +31,9 @@ from rowlake.sql.query import (
     references_in,
 )
 from rowlake.sql.scope import merged_columns, visible_name
+
+if TYPE_CHECKING:
+    from rowlake.model.schema import Schema
 
 METADATA_COLUMNS = (
     FILE_COLUMN,
@@ -92,7 +95,7 @@ def dotted_at(tokens: list[Token], index: int) -> tuple[list[str], int]:
 
 
 def _is_star(tokens: list[Token], index: int) -> bool:
-    """True for a `*` that means columns: not a product, not count(*)."""
+    """Return True for a `*` that means columns: not a product, not count(*)."""
     if tokens[index].text != "*" or tokens[index].kind is not Kind.SYMBOL:
         return False
     before = tokens[index - 1] if index else None

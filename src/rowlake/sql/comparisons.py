@@ -87,7 +87,7 @@ def _integers(column: Column, op: Op, literal: Literal) -> Predicate | None:
 
 
 def _fits_beside_long(value: decimal.Decimal) -> bool:
-    """True where Spark's common type of this decimal and a long keeps all digits of both."""
+    """Return True where Spark's common type of this decimal and a long keeps all digits of both."""
     digits, exponent = len(value.as_tuple().digits), int(value.as_tuple().exponent)
     return max(20, digits + exponent) + max(0, -exponent) <= 38
 
@@ -140,7 +140,7 @@ def _doubles(column: Column, op: Op, literal: Literal) -> Predicate | None:
 
 
 def _floats(column: Column, op: Op, literal: Literal) -> Predicate | None:
-    """A float column is compared as doubles; its values are the floats around the literal."""
+    """Compare a float column as doubles: its values are the floats around the literal."""
     if literal.kind == "integer" and not _is_exact(literal.value, _FLOAT_EXACT):
         return None
     if literal.kind not in ("integer", "decimal", "float", "double"):
@@ -226,7 +226,7 @@ def _timestamps(column: Column, op: Op, literal: Literal) -> Predicate | None:
 
 
 def _local_times(column: Column, op: Op, literal: Literal, moment: Any) -> Predicate | None:
-    """A timestamp without zone; against an instant Spark reads the column in the session's zone."""
+    """Compare a timestamp without zone; with an instant, Spark reads it in the session's zone."""
     if literal.kind != "timestamp":
         return column.leaf(op, moment) if moment.tzinfo is None else None
     if column.zone not in ("UTC", "Etc/UTC", "GMT", "Z"):
@@ -258,15 +258,15 @@ _RULES: tuple[tuple[Callable[[pa.DataType], bool], Rule], ...] = (
 
 
 def is_text(column: Column) -> bool:
-    """True for a string column as Spark and the files both see it."""
+    """Return True for a string column as Spark and the files both see it."""
     return type_name(column.field) is None and _is_string(column.field.type)
 
 
 def is_floating(column: Column) -> bool:
-    """True for a float or double column."""
+    """Return True for a float or double column."""
     return bool(pa.types.is_floating(column.field.type))
 
 
 def is_boolean(column: Column) -> bool:
-    """True for a boolean column."""
+    """Return True for a boolean column."""
     return bool(pa.types.is_boolean(column.field.type))

@@ -99,7 +99,7 @@ class ConditionReader:
         return literal_of(unwrapped(tokens), self.arguments)
 
     def _bare(self, tokens: Sequence[Token], negated: bool) -> Pushed | None:
-        """A boolean column, TRUE, FALSE, or one of a few functions."""
+        """Read a boolean column, TRUE, FALSE, or one of a few functions."""
         column = self._column(tokens)
         if column is not None:
             return Pushed(column.leaf(Op.EQ, not negated)) if is_boolean(column) else None
@@ -120,7 +120,9 @@ class ConditionReader:
             return Pushed(column.is_null if wants_null else column.not_null)
         if name == "ISNAN" and len(arguments) == 1 and is_floating(column):
             found = column.leaf(Op.IS_NAN)
-            return Pushed(disjunction(column.leaf(Op.NOT_NAN), column.is_null) if negated else found)
+            return Pushed(
+                disjunction(column.leaf(Op.NOT_NAN), column.is_null) if negated else found
+            )
         if name == "STARTSWITH" and len(arguments) == 2 and is_text(column):
             return self._starts_with(column, arguments[1], negated)
         return None
@@ -271,7 +273,7 @@ def membership(column: Column, values: list[Literal], *, negated: bool) -> Predi
 def _reads_text_as_itself(column: Column) -> bool:
     """Dates and uuids are the same whether Spark compares them as text or as values."""
     kind = str(column.field.type)
-    return kind.startswith("date") or kind.startswith("fixed_size_binary")
+    return kind.startswith(("date", "fixed_size_binary"))
 
 
 def _partitioned(tests: list[Predicate]) -> tuple[list[Any], list[Predicate]]:
@@ -293,7 +295,7 @@ def _prefixed(column: Column, prefix: str, negated: bool) -> Predicate:
 
 
 def _matching(column: Column, pattern: str, negated: bool) -> Pushed | None:
-    """A LIKE pattern: whole where it is a prefix or plain text, else its prefix follows from it."""
+    """Read a LIKE pattern: all of it where it is a prefix or plain text, else what follows."""
     if "\\" in pattern:
         return None
     wild = min((pattern.find(c) for c in "%_" if c in pattern), default=-1)
@@ -336,14 +338,12 @@ def _depths(tokens: Sequence[Token]) -> Iterator[tuple[Token, int]]:
 
 
 def _is_balanced(tokens: Sequence[Token]) -> bool:
-    """False where a column is named END or CASE, which would shift what is inside of what."""
+    """Return False where a column is named END or CASE, which would shift what is in what."""
     depths = [depth for _, depth in _depths(tokens)]
     return min(depths) >= 0 and depths[-1] == 0
 
 
-def split(
-    tokens: Sequence[Token], word: str, *, between: bool = True
-) -> list[Sequence[Token]]:
+def split(tokens: Sequence[Token], word: str, *, between: bool = True) -> list[Sequence[Token]]:
     """Split at a keyword outside of brackets; the AND of a BETWEEN does not split."""
     parts: list[Sequence[Token]] = []
     start, owed = 0, 0

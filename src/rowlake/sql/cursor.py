@@ -44,7 +44,7 @@ class Cursor:
     # --- words and symbols
 
     def at_words(self, *words: str) -> bool:
-        """True where these keywords come next."""
+        """Return True where these keywords come next."""
         return all(self.peek(offset).word == word for offset, word in enumerate(words))
 
     def accept(self, *words: str) -> bool:
@@ -74,7 +74,7 @@ class Cursor:
         return found
 
     def at_symbol(self, symbol: str) -> bool:
-        """True where this symbol comes next."""
+        """Return True where this symbol comes next."""
         return self.current.kind is Kind.SYMBOL and self.current.text == symbol
 
     def accept_symbol(self, symbol: str) -> bool:
@@ -91,7 +91,7 @@ class Cursor:
         return self.advance()
 
     def at_end(self) -> bool:
-        """True where only semicolons are left."""
+        """Return True where only semicolons are left."""
         ahead = 0
         while self.peek(ahead).kind is Kind.SYMBOL and self.peek(ahead).text == ";":
             ahead += 1
@@ -219,3 +219,4 @@ def _property_value(cursor: Cursor) -> str:
     if cursor.accept_symbol("-"):
         return "-" + cursor.advance().text
     cursor.expected("the value of a property")
+    return None

@@ -43,7 +43,7 @@ class Token:
 
     @property
     def is_name(self) -> bool:
-        """True for what can be a part of a name."""
+        """Return True for what can be a part of a name."""
         return self.kind in (Kind.WORD, Kind.QUOTED)
 
     @cached_property

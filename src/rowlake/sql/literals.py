@@ -114,7 +114,9 @@ def number(text: str, *, negative: bool = False) -> Literal | None:
         return _decimal(sign + digits)
     if suffix in ("L", "S", "Y") or digits.isdecimal():
         value = int(sign + digits)
-        return Literal("integer", value) if -(1 << 63) <= value < 1 << 63 else _decimal(sign + digits)
+        return (
+            Literal("integer", value) if -(1 << 63) <= value < 1 << 63 else _decimal(sign + digits)
+        )
     return None
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rowlake.model.schema import Schema
+if TYPE_CHECKING:
+    from rowlake.model.schema import Schema
 
 Lookup = Callable[[tuple[str, ...]], "Schema | None"]
 
@@ -51,7 +53,7 @@ class Target:
 
     @property
     def is_current(self) -> bool:
-        """True where the table's current schema is the one to read with."""
+        """Return True where the table's current schema is the one to read with."""
         return not (self.tag or self.snapshot_id or self.as_of_ms or self.metadata_table)
 
 

@@ -7,7 +7,7 @@ Spark. Only as much of a statement is read as decides what it is: rows of VALUES
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
 from rowlake.sql.cursor import Cursor
@@ -26,6 +26,9 @@ from rowlake.sql.parse_write import (
     parse_with,
 )
 from rowlake.sql.statements import Passthrough, Query, Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _PARSERS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": parse_create,

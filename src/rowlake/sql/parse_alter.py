@@ -229,7 +229,7 @@ def _take_column_change(cursor: Cursor) -> AlterColumn:
 
 
 def _at_hive_change(cursor: Cursor) -> bool:
-    """True at the second name of `CHANGE COLUMN a a type`."""
+    """Return True at the second name of `CHANGE COLUMN a a type`."""
     words = ("TYPE", "COMMENT", "SET", "DROP", "FIRST", "AFTER")
     return cursor.current.is_name and cursor.current.word not in words
 

@@ -42,7 +42,7 @@ def parse_create(cursor: Cursor) -> Statement:
 
 
 def parse_replace(cursor: Cursor) -> Statement:
-    """REPLACE TABLE …"""
+    """Parse REPLACE TABLE."""
     cursor.expect("REPLACE")
     if not cursor.accept("TABLE"):
         return Passthrough(cursor.text)
@@ -160,7 +160,7 @@ def _take_partitioning(cursor: Cursor, clauses: _Clauses) -> None:
 
 
 def _at_typed_column(cursor: Cursor) -> bool:
-    """True at `name type`, as Hive writes partition columns."""
+    """Return True at `name type`, as Hive writes partition columns."""
     return cursor.current.is_name and cursor.peek().kind is Kind.WORD
 
 
@@ -226,5 +226,3 @@ def parse_drop(cursor: Cursor) -> Statement:
     purge = cursor.accept("PURGE")
     cursor.expect_end()
     return DropTable(name, if_exists, purge)
-
-

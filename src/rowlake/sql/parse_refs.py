@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from rowlake.sql.cursor import Cursor
+from typing import TYPE_CHECKING
+
 from rowlake.sql.statements import CreateRef, DropRef
+
+if TYPE_CHECKING:
+    from rowlake.sql.cursor import Cursor
 
 _UNITS = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000}
 

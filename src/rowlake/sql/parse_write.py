@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rowlake.sql.cursor import Cursor
+from typing import TYPE_CHECKING
+
 from rowlake.sql.lexer import Kind
 from rowlake.sql.parse_create import QUERY_WORDS
 from rowlake.sql.statements import (
@@ -18,6 +19,9 @@ from rowlake.sql.statements import (
     Truncate,
     Vacuum,
 )
+
+if TYPE_CHECKING:
+    from rowlake.sql.cursor import Cursor
 
 _TABLE = "the name of a table"
 
@@ -118,8 +122,7 @@ def parse_row_level(cursor: Cursor, *, explain: bool = False) -> Statement:
     if verb == "MERGE":
         cursor.accept("WITH", "SCHEMA", "EVOLUTION")
         cursor.expect("INTO")
-    start = cursor.text if not explain else cursor.text
-    return RowLevel(verb, cursor.dotted_name(_TABLE), start, explain)
+    return RowLevel(verb, cursor.dotted_name(_TABLE), cursor.text, explain)
 
 
 def parse_explain(cursor: Cursor) -> Statement:

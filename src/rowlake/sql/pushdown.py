@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rowlake.model.predicate import TRUE, Predicate, conjunction
-from rowlake.model.schema import Schema
 from rowlake.sql import columns as columns_room
 from rowlake.sql.conditions import ConditionReader, split
 from rowlake.sql.lexer import Kind, Lexer, Token, quote
 from rowlake.sql.locate import Lookup, Target, locate
 from rowlake.sql.query import Block, Query, Reference, TimeTravel, blocks, references_in
 from rowlake.sql.scope import Names, Resolver, Scope, conditions_on, merged_columns, rejects_nulls
-from rowlake.sql.skeleton import NotFollowed, Skeleton
+from rowlake.sql.skeleton import AFTER_RELATION, NotFollowed, Skeleton
+
+if TYPE_CHECKING:
+    from rowlake.model.schema import Schema
 
 Arguments = Mapping[str, Any] | list[Any] | tuple[Any, ...] | None
 
@@ -30,8 +32,7 @@ class Scan:
     """One reference to a lake table: what to read, and the view that the text names instead.
 
     `columns` None: all; else names in the table's own spelling, metadata columns last (maybe
-    none at all, as for count(*)). `predicate` may leave rows out; where `exact` it is all that
-    the statement's conditions say of this table alone.
+    none at all, as for count(*)). `predicate` may leave out rows for which it is not TRUE.
     """
 
     view: str
@@ -175,7 +176,7 @@ def arguments_of(tokens: list[Token], arguments: Arguments) -> dict[str | int, A
     if not arguments:
         return {}
     if isinstance(arguments, Mapping):
-        return dict(arguments)
+        return {str(key): value for key, value in arguments.items()}
     marks = [token.start for token in tokens if token.text == "?"]
     return dict(zip(marks, arguments, strict=False))
 
@@ -283,7 +284,7 @@ def _unfollowed(lexer: Lexer, lookup: Lookup, options: Options) -> Rewritten:
 
 
 def _is_cte(tokens: list[Token], parts: list[str]) -> bool:
-    """True where a common table expression of that name is anywhere in the statement."""
+    """Return True where a common table expression of that name is anywhere in the statement."""
     if len(parts) > 1:
         return False
     return any(
@@ -293,7 +294,4 @@ def _is_cte(tokens: list[Token], parts: list[str]) -> bool:
 
 
 def _has_alias(token: Token) -> bool:
-    ends = ("WHERE", "ON", "JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "GROUP", "ORDER")
-    ends += ("LIMIT", "UNION", "USING", "HAVING", "EXCEPT", "INTERSECT", "PIVOT", "UNPIVOT")
-    ends += ("TABLESAMPLE", "NATURAL", "SEMI", "ANTI", "LATERAL", "WINDOW", "OFFSET", "SELECT")
-    return token.is_name and token.word not in ends
+    return token.is_name and token.word not in AFTER_RELATION - {"AS"}

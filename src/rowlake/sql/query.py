@@ -6,9 +6,11 @@ indexes. Expressions are not understood here, save for the subqueries in them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Union
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Span = tuple[int, int]
 
@@ -99,7 +101,7 @@ class Join:
     natural: bool = False
 
 
-Relation = Union[Reference, CteReference, Derived, Opaque, Hidden, Join]
+Relation = Reference | CteReference | Derived | Opaque | Hidden | Join
 
 
 @dataclass

@@ -8,13 +8,12 @@ that an outer join fills with nulls, a condition that nulls satisfy stays where 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from rowlake.model.predicate import And, Leaf, Op, Predicate
-from rowlake.model.schema import Schema
 from rowlake.sql.comparisons import Column
 from rowlake.sql.query import (
     Block,
@@ -28,6 +27,11 @@ from rowlake.sql.query import (
     Span,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowlake.model.schema import Schema
+
 
 @dataclass(frozen=True)
 class Names:
@@ -37,11 +41,11 @@ class Names:
     zone: str | None = None
 
     def same(self, one: str, other: str) -> bool:
-        """True where two names are one."""
+        """Return True where two names are one."""
         return one == other or (not self.case_sensitive and one.lower() == other.lower())
 
     def same_parts(self, one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-        """True where two dotted names are one."""
+        """Return True where two dotted names are one."""
         return len(one) == len(other) and all(map(self.same, one, other))
 
     def matching(self, fields: list[pa.Field], name: str) -> list[pa.Field]:
@@ -127,7 +131,7 @@ _FILLED_SIDES = {"left": ("right",), "right": ("left",), "full": ("left", "right
 
 
 def _seen_from_above(path: list[Step]) -> tuple[bool, bool]:
-    """Return whether a table's columns show above a path, and whether they may be nulls for lack of a partner."""
+    """Return whether a table's columns show above a path, and whether a join may null them."""
     fills = False
     for relation, side in path:
         if isinstance(relation, Hidden):
@@ -176,9 +180,7 @@ def visible_name(relation: Relation) -> str | None:
 class Resolver:
     """Resolves names in a clause to the columns of one table; None where not surely its own."""
 
-    def __init__(
-        self, target: Relation, schema: Schema, scope: Scope, names: Names
-    ) -> None:
+    def __init__(self, target: Relation, schema: Schema, scope: Scope, names: Names) -> None:
         self.target, self.schema, self.scope, self.names = target, schema, scope, names
 
     def __call__(self, parts: tuple[str, ...]) -> Column | None:
@@ -190,9 +192,10 @@ class Resolver:
                 return None
             return self._column(parts[1:])
         full = self.target.parts if isinstance(self.target, Reference) else ()
-        if len(full) > 1 and len(parts) > len(full) and not self._has_alias():
-            if self.names.same_parts(parts[: len(full)], full):
-                return self._column(parts[len(full) :])
+        if 1 < len(full) < len(parts) and not self._has_alias():
+            given, rest = parts[: len(full)], parts[len(full) :]
+            if self.names.same_parts(given, full):
+                return self._column(rest)
         return self._unqualified(parts)
 
     def _has_alias(self) -> bool:
@@ -234,7 +237,7 @@ def find_column(schema: Schema, path: tuple[str, ...], names: Names) -> Column |
 
 
 def rejects_nulls(predicate: Predicate) -> bool:
-    """True where a row of nulls does not satisfy the predicate."""
+    """Return True where a row of nulls does not satisfy the predicate."""
     return not _holds_for_nulls(predicate)
 
 

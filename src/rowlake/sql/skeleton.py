@@ -31,7 +31,7 @@ _CLAUSES = frozenset({"FROM", "WHERE", "GROUP", "HAVING", "LATERAL"}) | _TAIL | 
 _JOIN_WORDS = frozenset(
     {"JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL"}
 )
-_AFTER_RELATION = (
+AFTER_RELATION = (
     _CLAUSES
     | _JOIN_WORDS
     | {"ON", "USING", "TABLESAMPLE", "PIVOT", "UNPIVOT", "SELECT", "AS", "FOR", "WHEN", "SET"}
@@ -63,7 +63,7 @@ class Skeleton:
         return self.tokens[max(0, min(self.index + ahead, len(self.tokens) - 1))]
 
     def at(self, symbol: str) -> bool:
-        """True where this symbol comes next."""
+        """Return True where this symbol comes next."""
         return self.current.kind is Kind.SYMBOL and self.current.text == symbol
 
     def accept(self, *words: str) -> bool:
@@ -184,7 +184,7 @@ class Skeleton:
         block.clauses["select"] = self._expression(_CLAUSES, block.nested)
 
     def _is_call(self) -> bool:
-        """True where TRANSFORM(…) is the higher-order function: a script has USING after it."""
+        """Return True where TRANSFORM(…) is the function; a script has USING after it."""
         depth, ahead = 0, 1
         while self.peek(ahead).kind is not Kind.END:
             text = self.peek(ahead).text
@@ -266,7 +266,7 @@ class Skeleton:
             return self._inline_values(block)
         self.need(self.current.is_name)
         if self._is_function():
-            return self._function(block)
+            return self._function()
         return self._named()
 
     def _bracketed(self, block: Block, lateral: bool) -> Relation:
@@ -289,7 +289,7 @@ class Skeleton:
             if self.at("("):
                 self._brackets(block.nested)
             else:
-                self._expression(_AFTER_RELATION, block.nested, commas=False)
+                self._expression(AFTER_RELATION, block.nested, commas=False)
             if not (self.at(",") and self.peek(1).text == "("):
                 break
             self.index += 1
@@ -301,7 +301,7 @@ class Skeleton:
             ahead += 2
         return self.peek(ahead + 1).text == "("
 
-    def _function(self, block: Block) -> Opaque:
+    def _function(self) -> Opaque:
         self.need(self.current.word != "IDENTIFIER")
         while not self.at("("):
             self.index += 1
@@ -326,9 +326,7 @@ class Skeleton:
             cte.uses += 1
             return CteReference(cte, alias, renamed or cte.renamed)
         span = (first, self.index)
-        return Reference(
-            tuple(parts), span, start, end, alias_at, travel, alias, renamed, sampled
-        )
+        return Reference(tuple(parts), span, start, end, alias_at, travel, alias, renamed, sampled)
 
     def _visible_cte(self, name: str) -> Cte | None:
         for scope in reversed(self.scopes):
@@ -354,7 +352,7 @@ class Skeleton:
         return TimeTravel(kind, self.text[start : self.tokens[self.index - 1].end])
 
     def _travel_value(self) -> None:
-        """Take operands joined by operators: a literal, a call, a cast, an interval, …"""
+        """Take operands joined by operators: a literal, a call, a cast, an interval."""
         while True:
             token = self._advance()
             self.need(token.kind is not Kind.END)
@@ -384,7 +382,7 @@ class Skeleton:
     def _alias(self) -> tuple[str | None, bool]:
         explicit = self.accept("AS")
         token = self.current
-        if not token.is_name or (not explicit and token.word in _AFTER_RELATION):
+        if not token.is_name or (not explicit and token.word in AFTER_RELATION):
             self.need(not explicit)
             return None, False
         self.index += 1
@@ -432,7 +430,7 @@ class Skeleton:
             self._brackets(nested)
 
     def _is_part_of_expression(self) -> bool:
-        """True for words that stop a clause elsewhere: IS DISTINCT FROM, * EXCEPT (…), …"""
+        """Return True for what stops a clause elsewhere: IS DISTINCT FROM, * EXCEPT (…)."""
         word, before, after = self.current.word, self.peek(-1), self.peek(1)
         if before.text == ".":
             return True

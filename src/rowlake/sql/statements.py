@@ -8,7 +8,7 @@ offset in the statement, since Spark is to read them. Transforms are in the spec
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -360,25 +360,25 @@ class DropRef:
     if_exists: bool = False
 
 
-AlterAction = Union[
-    RenameTable,
-    AddColumns,
-    DropColumns,
-    RenameColumn,
-    AlterColumn,
-    ReplaceColumns,
-    SetProperties,
-    UnsetProperties,
-    SetLocation,
-    AddPartitionField,
-    DropPartitionField,
-    ReplacePartitionField,
-    SetWriteOrder,
-    SetIdentifierFields,
-    DropIdentifierFields,
-    CreateRef,
-    DropRef,
-]
+AlterAction = (
+    RenameTable
+    | AddColumns
+    | DropColumns
+    | RenameColumn
+    | AlterColumn
+    | ReplaceColumns
+    | SetProperties
+    | UnsetProperties
+    | SetLocation
+    | AddPartitionField
+    | DropPartitionField
+    | ReplacePartitionField
+    | SetWriteOrder
+    | SetIdentifierFields
+    | DropIdentifierFields
+    | CreateRef
+    | DropRef
+)
 
 
 @dataclass(frozen=True)
@@ -472,33 +472,31 @@ class Call:
     catalog: Name = ()
 
 
-Statement = Union[
-    Query,
-    Passthrough,
-    CreateTable,
-    CreateTableLike,
-    CreateTempView,
-    DropTable,
-    CreateNamespace,
-    DropNamespace,
-    AlterNamespace,
-    Use,
-    ShowTables,
-    ShowNamespaces,
-    ShowCreateTable,
-    ShowProperties,
-    ShowColumns,
-    ShowPartitions,
-    DescribeTable,
-    DescribeHistory,
-    DescribeNamespace,
-    AlterTable,
-    Insert,
-    Truncate,
-    RowLevel,
-    Optimize,
-    Vacuum,
-    Call,
-]
-
-Arguments = Union["Mapping[str, Any]", "list[Any]", None]
+Statement = (
+    Query
+    | Passthrough
+    | CreateTable
+    | CreateTableLike
+    | CreateTempView
+    | DropTable
+    | CreateNamespace
+    | DropNamespace
+    | AlterNamespace
+    | Use
+    | ShowTables
+    | ShowNamespaces
+    | ShowCreateTable
+    | ShowProperties
+    | ShowColumns
+    | ShowPartitions
+    | DescribeTable
+    | DescribeHistory
+    | DescribeNamespace
+    | AlterTable
+    | Insert
+    | Truncate
+    | RowLevel
+    | Optimize
+    | Vacuum
+    | Call
+)

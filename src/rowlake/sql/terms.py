@@ -1,10 +1,14 @@
-"""Partition and sort terms: `bucket(16, id)`, `days(ts)`, `name DESC NULLS LAST`, …"""
+"""Partition and sort terms: `bucket(16, id)`, `days(ts)`, `name DESC NULLS LAST`."""
 
 from __future__ import annotations
 
-from rowlake.sql.cursor import Cursor
+from typing import TYPE_CHECKING
+
 from rowlake.sql.lexer import Kind
 from rowlake.sql.statements import PartitionTerm, SortTerm
+
+if TYPE_CHECKING:
+    from rowlake.sql.cursor import Cursor
 
 _UNARY = {
     "identity": "identity",

@@ -9,7 +9,6 @@ Spark's text for it. As in Iceberg's Spark tables, `timestamp` is the one with a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from rowlake.sql.cursor import Cursor
 from rowlake.sql.lexer import Kind, quote, string_literal
@@ -17,7 +16,7 @@ from rowlake.sql.lexer import Kind, quote, string_literal
 
 @dataclass(frozen=True)
 class Primitive:
-    """A type without parts, by Iceberg's name: `long`, `decimal(10, 2)`, `fixed[16]`, …"""
+    """A type without parts, by Iceberg's name: `long`, `decimal(10, 2)`, `fixed[16]`."""
 
     name: str
 
@@ -57,7 +56,7 @@ class Map:
     value_required: bool = False
 
 
-Type = Union[Primitive, Struct, List, Map]
+Type = Primitive | Struct | List | Map
 
 _PLAIN = {
     "boolean": "boolean",
@@ -120,12 +119,12 @@ def take_type(cursor: Cursor) -> Type:
     if not token.is_name:
         cursor.expected("a type")
     cursor.advance()
-    return Primitive(_primitive_name(cursor, token.value.lower(), token.start))
+    return Primitive(_primitive_name(cursor, token.value.lower()))
 
 
-def _primitive_name(cursor: Cursor, word: str, start: int) -> str:
+def _primitive_name(cursor: Cursor, word: str) -> str:
     if word in _DECIMAL:
-        return _decimal_name(cursor, start)
+        return _decimal_name(cursor)
     if word in _TEXT:
         _arguments(cursor)
         return "string"
@@ -149,7 +148,7 @@ def _require_plain_collation(cursor: Cursor) -> None:
         cursor.fail("Iceberg has no collations other than UTF8_BINARY", token)
 
 
-def _decimal_name(cursor: Cursor, start: int) -> str:
+def _decimal_name(cursor: Cursor) -> str:
     at = cursor.current
     arguments = _arguments(cursor) if cursor.at_symbol("(") else []
     precision, scale = [*arguments, *[10, 0][len(arguments) :]][:2]

@@ -1,0 +1,46 @@
+"""One SQL condition over one table, as `Table.df(where=…)` takes it.
+
+Comes in: the text of a condition. Goes out: what of it can be said as a predicate, and whether
+that is all of it; what cannot be said is left to Spark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowlake.errors import InvalidStatementError
+from rowlake.model.predicate import TRUE, conjunction
+from rowlake.plan.bind import resolve
+from rowlake.sql.comparisons import Column
+from rowlake.sql.conditions import ConditionReader, Pushed, split
+from rowlake.sql.lexer import Kind, Lexer
+
+if TYPE_CHECKING:
+    from rowlake.model.schema import Schema
+
+
+def pushed_condition(text: str, schema: Schema, *, zone: str | None = None) -> Pushed:
+    """Return what a condition says as a predicate; exact where it says it all."""
+    tokens = [token for token in Lexer(text).all() if token.kind is not Kind.END]
+    if not tokens:
+        raise InvalidStatementError("The condition is empty.", statement=text, position=0)
+    reader = ConditionReader(lambda path: _column(path, schema, zone), {})
+    read = [reader.read(part) for part in split(tokens, "AND")]
+    known = [part for part in read if part is not None]
+    exact = len(known) == len(read) and all(part.exact for part in known)
+    return Pushed(conjunction(*(part.predicate for part in known)) if known else TRUE, exact)
+
+
+def _column(path: tuple[str, ...], schema: Schema, zone: str | None) -> Column | None:
+    try:
+        found = resolve(path, schema)
+    except InvalidStatementError:
+        return None
+    spelled = next(spelled for spelled, field in schema.walk() if field is found)
+    return Column(spelled, found, zone)
+
+
+def columns_in(text: str, schema: Schema) -> list[str]:
+    """Return the top-level columns that a condition may read: all that it names anywhere."""
+    words = {token.value.lower() for token in Lexer(text).all() if token.is_name}
+    return [name for name in schema.arrow.names if name.lower() in words]

@@ -1,0 +1,260 @@
+"""`lake.sql`: a statement is parsed, run on the lake or by Spark, and gives a DataFrame.
+
+What is not about lake tables goes to Spark as it is written. Statements that change metadata or
+rows have run when this returns; queries are lazy, as Spark's are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.catalog import tables as catalog_tables
+from rowlake.errors import (
+    InvalidStatementError,
+    RowlakeError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
+from rowlake.model.partition import PartitionBy
+from rowlake.sql import execute_show as show
+from rowlake.sql import statements as s
+from rowlake.sql.defaults import defaults_of
+from rowlake.sql.execute_alter import alter_table
+from rowlake.sql.execute_insert import insert
+from rowlake.sql.lexer import readable
+from rowlake.sql.parse import parse
+from rowlake.sql.procedures import call
+from rowlake.sql.run import run_query
+from rowlake.sql.schema_json import schema_json
+from rowlake.sql.session import find_table, need_table, new_name, session_of
+from rowlake.sql.spark_types import columns_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowlake.lake import Lake
+    from rowlake.model.result import Result
+    from rowlake.sql.types import Field
+    from rowlake.table import Table
+
+
+def execute(lake: Lake, statement: str, args: Any = None) -> Any:
+    """Run one statement; return a DataFrame (without columns where there is nothing to say)."""
+    parsed = parse(statement)
+    if isinstance(parsed, (s.Query, s.Passthrough)):
+        return run_query(lake, statement, args)
+    if isinstance(parsed, s.CreateTempView):
+        return _create_view(lake, parsed, args)
+    if isinstance(parsed, s.Insert):
+        return _inserted(lake, parsed, statement, args)
+    if isinstance(parsed, s.CreateTable):
+        return _create_table(lake, parsed, args)
+    name = getattr(parsed, "name", None)
+    if isinstance(parsed, _OF_TABLES) and name and _is_foreign(lake, name):
+        return lake.spark.sql(statement)
+    handler = _HANDLERS.get(type(parsed))
+    if handler is None:
+        raise UnsupportedFeatureError(f"{type(parsed).__name__} is not there yet.")
+    found = handler(lake, parsed)
+    return nothing(lake) if found is None else lake.engine.from_arrow(found)
+
+
+_OF_TABLES = (
+    s.AlterTable,
+    s.DropTable,
+    s.ShowCreateTable,
+    s.ShowProperties,
+    s.ShowColumns,
+    s.ShowPartitions,
+    s.DescribeTable,
+    s.Truncate,
+)
+
+
+def nothing(lake: Lake) -> Any:
+    """Return a DataFrame without rows and columns, as Spark's commands do."""
+    return lake.spark.range(0).select()
+
+
+def _is_foreign(lake: Lake, name: s.Name) -> bool:
+    """Return True where a table is Spark's and not the lake's."""
+    if find_table(lake, name) is not None:
+        return False
+    return bool(lake.spark.catalog.tableExists(".".join(f"`{part}`" for part in name)))
+
+
+def _create_view(lake: Lake, statement: s.CreateTempView, args: Any) -> Any:
+    frame = run_query(lake, statement.query, args)
+    if statement.columns:
+        frame = frame.toDF(*statement.columns)
+    kind = "GlobalTempView" if statement.is_global else "TempView"
+    verb = "createOrReplace" if statement.replace else "create"
+    getattr(frame, verb + kind)(statement.name[-1])
+    return nothing(lake)
+
+
+def _inserted(lake: Lake, statement: s.Insert, text: str, args: Any) -> Any:
+    result = insert(lake, statement, args)
+    if result is not None:
+        return counts(lake, result)
+    if len(statement.name) > 1 and not _is_foreign(lake, statement.name):
+        raise TableNotFoundError(readable(statement.name))
+    return run_query(lake, text, args)
+
+
+def counts(lake: Lake, result: Result) -> Any:
+    """Return what a write did as one row."""
+    affected = result.rows_updated + result.rows_deleted + result.rows_inserted
+    row = {
+        "num_affected_rows": affected,
+        "num_updated_rows": result.rows_updated,
+        "num_deleted_rows": result.rows_deleted,
+        "num_inserted_rows": result.rows_inserted,
+    }
+    return lake.engine.from_arrow(
+        pa.table({name: pa.array([value], pa.int64()) for name, value in row.items()})
+    )
+
+
+# --- tables
+
+
+def _create_table(lake: Lake, statement: s.CreateTable, args: Any) -> Any:
+    if statement.query is not None:
+        return _create_table_as(lake, statement, args)
+    if statement.columns is None:
+        raise InvalidStatementError(
+            f"CREATE TABLE {readable(statement.name)} has neither columns nor a query."
+        )
+    _made(lake, statement, statement.columns)
+    return nothing(lake)
+
+
+def _made(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) -> Table:
+    name = new_name(lake, statement.name)
+    if statement.mode == "replace" and not lake.exists(name):
+        raise TableNotFoundError(readable(name))
+    return lake.create_table(
+        name,
+        schema_json(columns, defaults_of(lake, columns)),
+        partition_by=[PartitionBy(t.column, t.transform, t.name) for t in statement.partition_by],
+        properties=statement.properties,
+        location=statement.location,
+        comment=statement.comment,
+        if_not_exists=statement.if_not_exists,
+        replace=statement.mode != "create",
+    )
+
+
+def _create_table_as(lake: Lake, statement: s.CreateTable, args: Any) -> Any:
+    name = new_name(lake, statement.name)
+    known = lake.exists(name)
+    if known and statement.if_not_exists:
+        return nothing(lake)
+    if statement.columns is not None:
+        raise InvalidStatementError("CREATE TABLE … AS takes its columns from the query alone.")
+    frame = run_query(lake, statement.query or "", args)
+    table = _made(lake, statement, columns_of(frame.schema.jsonValue()))
+    try:
+        return counts(lake, table.append(frame))
+    except (RowlakeError, Exception):
+        if not known:
+            lake.drop_table(name, purge=True, if_exists=True)
+        raise
+
+
+def _create_like(lake: Lake, statement: s.CreateTableLike) -> None:
+    source = need_table(lake, statement.source)
+    text = show.create_text(source)
+    parsed = parse(text)
+    if isinstance(parsed, s.CreateTable):
+        like = s.CreateTable(
+            statement.name,
+            parsed.columns,
+            parsed.partition_by,
+            parsed.properties,
+            comment=parsed.comment,
+            if_not_exists=statement.if_not_exists,
+        )
+        _made(lake, like, like.columns or ())
+
+
+def _drop_table(lake: Lake, statement: s.DropTable) -> None:
+    table = find_table(lake, statement.name)
+    if table is not None:
+        lake.drop_table(table.handle.identifier, purge=statement.purge)
+    elif not statement.if_exists:
+        need_table(lake, statement.name)
+
+
+def _truncate(lake: Lake, statement: s.Truncate) -> None:
+    need_table(lake, statement.name).truncate()
+
+
+# --- namespaces
+
+
+def _create_namespace(lake: Lake, statement: s.CreateNamespace) -> None:
+    properties = dict(statement.properties)
+    if statement.comment is not None:
+        properties["comment"] = statement.comment
+    if statement.location is not None:
+        properties["location"] = statement.location
+    name = show.namespace_of(lake, statement.name)
+    lake.create_namespace(name, properties, if_not_exists=statement.if_not_exists)
+
+
+def _drop_namespace(lake: Lake, statement: s.DropNamespace) -> None:
+    name = show.namespace_of(lake, statement.name)
+    if statement.cascade and catalog_tables.namespace_exists(lake.catalog, name):
+        for table in catalog_tables.list_tables(lake.catalog, name):
+            lake.drop_table(table)
+    lake.drop_namespace(name, if_exists=statement.if_exists)
+
+
+def _alter_namespace(lake: Lake, statement: s.AlterNamespace) -> None:
+    name = show.namespace_of(lake, statement.name)
+    lake.catalog.update_namespace_properties(name, updates=dict(statement.properties))
+
+
+def _use(lake: Lake, statement: s.Use) -> None:
+    name = statement.name
+    if len(name) == 1 and name[0].lower() == str(lake.catalog.name).lower():
+        session_of(lake).namespace = ()
+        return
+    name = show.namespace_of(lake, name)
+    if not catalog_tables.namespace_exists(lake.catalog, name):
+        raise TableNotFoundError(readable(name), kind="namespace")
+    session_of(lake).namespace = name
+
+
+def _not_yet(_: Lake, statement: Any) -> None:
+    verb = getattr(statement, "verb", type(statement).__name__.upper())
+    raise UnsupportedFeatureError(f"{verb} on {readable(statement.name)}: not yet.")
+
+
+_HANDLERS: dict[type, Callable[[Any, Any], pa.Table | None]] = {
+    s.AlterTable: alter_table,
+    s.AlterNamespace: _alter_namespace,
+    s.Call: call,
+    s.CreateNamespace: _create_namespace,
+    s.CreateTableLike: _create_like,
+    s.DescribeHistory: show.describe_history,
+    s.DescribeNamespace: show.describe_namespace,
+    s.DescribeTable: show.describe_table,
+    s.DropNamespace: _drop_namespace,
+    s.DropTable: _drop_table,
+    s.Optimize: _not_yet,
+    s.RowLevel: _not_yet,
+    s.ShowColumns: show.show_columns,
+    s.ShowCreateTable: show.show_create_table,
+    s.ShowNamespaces: show.show_namespaces,
+    s.ShowPartitions: show.show_partitions,
+    s.ShowProperties: show.show_properties,
+    s.ShowTables: show.show_tables,
+    s.Truncate: _truncate,
+    s.Use: _use,
+    s.Vacuum: _not_yet,
+}

@@ -1,0 +1,186 @@
+"""CALL: the procedures, with Iceberg's names, arguments and output columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.catalog.names import levels_of
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.iceberg.refs import ancestor_ids, ref_snapshot_id
+from rowlake.sql.lexer import Lexer
+from rowlake.sql.literals import literal_of
+from rowlake.sql.session import need_table, new_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowlake.lake import Lake
+    from rowlake.sql.statements import Argument, Call
+    from rowlake.table import Table
+
+_REQUIRED = object()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a procedure."""
+
+    name: str
+    default: Any = _REQUIRED
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A procedure: its parameters in order, and what runs it."""
+
+    parameters: tuple[Parameter, ...]
+    run: Callable[..., pa.Table]
+
+
+def call(lake: Lake, statement: Call) -> pa.Table:
+    """Run a procedure."""
+    procedure = PROCEDURES.get(statement.procedure)
+    if procedure is None:
+        known = ", ".join(sorted(PROCEDURES))
+        raise UnsupportedFeatureError(
+            f"There is no procedure {statement.procedure}. There are: {known}."
+        )
+    values = _bound(lake, statement, procedure)
+    return procedure.run(lake, **values)
+
+
+def _bound(lake: Lake, statement: Call, procedure: Procedure) -> dict[str, Any]:
+    names = [parameter.name for parameter in procedure.parameters]
+    values: dict[str, Any] = {}
+    for position, argument in enumerate(statement.arguments):
+        name = argument.name or (names[position] if position < len(names) else None)
+        if name not in names:
+            raise InvalidStatementError(
+                f"{statement.procedure} has no argument {name or position + 1}; it has "
+                f"{', '.join(names)}."
+            )
+        values[name] = argument_value(lake, argument)
+    for parameter in procedure.parameters:
+        if parameter.name not in values and parameter.default is _REQUIRED:
+            raise InvalidStatementError(f"{statement.procedure} needs argument {parameter.name}.")
+        values.setdefault(parameter.name, parameter.default)
+    return values
+
+
+def argument_value(lake: Lake, argument: Argument) -> Any:
+    """Return the value of an argument; what is no plain literal is evaluated by Spark."""
+    literal = literal_of(Lexer(argument.value).all()[:-1], {})
+    if literal is not None and literal.kind in ("string", "integer", "boolean", "null"):
+        return literal.value
+    return lake.spark.sql(f"SELECT {argument.value}").collect()[0][0]
+
+
+def _table(lake: Lake, name: str) -> Table:
+    return need_table(lake, levels_of(name))
+
+
+def _current(table: Table, branch: str = "main") -> int | None:
+    return ref_snapshot_id(table.handle.metadata, branch)
+
+
+def _longs(**columns: int | None) -> pa.Table:
+    return pa.table({name: pa.array([value], pa.int64()) for name, value in columns.items()})
+
+
+def _rollback_to_snapshot(lake: Lake, table: str, snapshot_id: int) -> pa.Table:
+    found = _table(lake, table)
+    previous = _current(found)
+    found.rollback_to(snapshot_id=snapshot_id)
+    return _longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
+
+
+def _rollback_to_timestamp(lake: Lake, table: str, timestamp: Any) -> pa.Table:
+    found = _table(lake, table)
+    previous = _current(found)
+    found.rollback_to(as_of=timestamp)
+    return _longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
+
+
+def _set_current_snapshot(
+    lake: Lake, table: str, snapshot_id: int | None, ref: str | None
+) -> pa.Table:
+    found = _table(lake, table)
+    if (snapshot_id is None) == (ref is None):
+        raise InvalidStatementError("set_current_snapshot needs either snapshot_id or ref.")
+    previous = _current(found)
+    wanted = snapshot_id if ref is None else ref_snapshot_id(found.handle.metadata, ref)
+    if wanted is None:
+        raise InvalidStatementError(f"Table {found.name} has no branch or tag {ref}.")
+    found.set_current_snapshot(wanted)
+    return _longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
+
+
+def _cherrypick_snapshot(lake: Lake, table: str, snapshot_id: int) -> pa.Table:
+    found = _table(lake, table)
+    found.cherry_pick(snapshot_id)
+    return _longs(source_snapshot_id=snapshot_id, current_snapshot_id=_current(found))
+
+
+def _publish_changes(lake: Lake, table: str, wap_id: str) -> pa.Table:
+    found = _table(lake, table)
+    staged = [s for s in found.snapshots() if s.summary.get("wap.id") == wap_id]
+    found.publish(wap_id)
+    source = staged[0].snapshot_id if staged else None
+    return _longs(source_snapshot_id=source, current_snapshot_id=_current(found))
+
+
+def _fast_forward(lake: Lake, table: str, branch: str, to: str) -> pa.Table:
+    found = _table(lake, table)
+    previous = _current(found, branch)
+    found.fast_forward(branch, to)
+    return pa.table(
+        {
+            "branch_updated": pa.array([branch], pa.string()),
+            "previous_ref": pa.array([previous], pa.int64()),
+            "updated_ref": pa.array([_current(found, branch)], pa.int64()),
+        }
+    )
+
+
+def _ancestors_of(lake: Lake, table: str, snapshot_id: int | None) -> pa.Table:
+    found = _table(lake, table)
+    start = _current(found) if snapshot_id is None else snapshot_id
+    times = {s.snapshot_id: s.timestamp_ms for s in found.snapshots()}
+    ids = ancestor_ids(found.handle.metadata, start)
+    return pa.table(
+        {
+            "snapshot_id": pa.array(ids, pa.int64()),
+            "timestamp": pa.array([times[i] for i in ids], pa.int64()),
+        }
+    )
+
+
+def _register_table(lake: Lake, table: str, metadata_file: str) -> pa.Table:
+    found = lake.register_table(new_name(lake, levels_of(table)), metadata_file)
+    current = {s.snapshot_id: s for s in found.snapshots()}.get(_current(found) or -1)
+    summary = current.summary if current else {}
+    return _longs(
+        current_snapshot_id=_current(found),
+        total_records_count=int(summary.get("total-records", 0)),
+        total_data_files_count=int(summary.get("total-data-files", 0)),
+    )
+
+
+def _procedure(run: Callable[..., pa.Table], *names: str, **optional: Any) -> Procedure:
+    required = tuple(Parameter(name) for name in names)
+    return Procedure(required + tuple(Parameter(k, v) for k, v in optional.items()), run)
+
+
+PROCEDURES: dict[str, Procedure] = {
+    "ancestors_of": _procedure(_ancestors_of, "table", snapshot_id=None),
+    "cherrypick_snapshot": _procedure(_cherrypick_snapshot, "table", "snapshot_id"),
+    "fast_forward": _procedure(_fast_forward, "table", "branch", "to"),
+    "publish_changes": _procedure(_publish_changes, "table", "wap_id"),
+    "register_table": _procedure(_register_table, "table", "metadata_file"),
+    "rollback_to_snapshot": _procedure(_rollback_to_snapshot, "table", "snapshot_id"),
+    "rollback_to_timestamp": _procedure(_rollback_to_timestamp, "table", "timestamp"),
+    "set_current_snapshot": _procedure(_set_current_snapshot, "table", snapshot_id=None, ref=None),
+}
