@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowlake.iceberg.avro_encode import container_header, encode_blocks, encode_rows, framed
-from rowlake.model.schema import children, field_id
+from rowlake.model.schema import children
 from rowlake.write.arrow_metrics import ArrowMetrics
 from rowlake.write.avro_schema import avro_schema
 from rowlake.write.parquet_file import FileSummary
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from rowlake.write.metrics_modes import MetricsMode
 
+NULL_BRANCH, VALUE_BRANCH = b"\x00", b"\x02"
 BLOCK_BYTES = 256 * 1024
 ROWS_AT_ONCE = 64 * 1024
 
@@ -32,6 +35,7 @@ class AvroFormat:
     def __init__(self, schema: pa.Schema, codec: str, modes: Mapping[int, MetricsMode]) -> None:
         self.schema, self.codec, self.modes = schema, codec, modes
         self.avro = avro_schema(schema)
+        self.fields = avro_schema(schema, expanded=True)["fields"]
 
     def open(self, stream: pa.NativeFile, first: list[pa.RecordBatch]) -> AvroFile:  # noqa: ARG002
         """Start a file."""
@@ -60,11 +64,11 @@ class AvroFile:
                 self._write_part(batch.slice(start, ROWS_AT_ONCE))
 
     def _write_part(self, part: pa.RecordBatch) -> None:
-        columns: dict[int, Any] = {
-            field_id(found): _plain(column)  # type: ignore[misc]
-            for found, column in zip(part.schema, part.columns, strict=True)
-        }
-        rows = encode_rows(self._format.avro["fields"], columns, len(part))
+        columns = [
+            _column_bytes(_plain(column), field)
+            for column, field in zip(part.columns, self._format.fields, strict=True)
+        ]
+        rows = _joined(columns)
         for block in encode_blocks(rows, 0, self._format.codec, BLOCK_BYTES):
             self._stream.write(framed(block, self._sync))
 
@@ -73,6 +77,42 @@ class AvroFile:
         size = self.size_in_bytes
         self._stream.close()
         return FileSummary(self._metrics.record_count, size, self._metrics.result(), None)
+
+
+def _column_bytes(values: pa.Array, field: Mapping[str, Any]) -> pa.BinaryArray:
+    """Return what a column adds to each row.
+
+    Structs are taken apart here: the rows below a null struct add nothing, whatever is required.
+    """
+    if not pa.types.is_struct(values.type):
+        return encode_rows([field], {field["field-id"]: values}, len(values))
+    is_option = isinstance(field["type"], list)
+    record = field["type"][1] if is_option else field["type"]
+    present = values.filter(values.is_valid()) if values.null_count else values
+    parts = [
+        _column_bytes(child, below)
+        for child, below in zip(present.flatten(), record["fields"], strict=True)
+    ]
+    encoded = _joined(parts)
+    if not is_option:
+        return encoded
+    branch = pa.repeat(pa.scalar(VALUE_BRANCH, pa.binary()), len(encoded))
+    return _spread(_joined([branch, encoded]), values)
+
+
+def _spread(encoded: pa.BinaryArray, values: pa.Array) -> pa.BinaryArray:
+    """Return the bytes of the values that are there, at their rows, and of null at the others."""
+    if not values.null_count:
+        return encoded
+    valid = np.asarray(values.is_valid())
+    places = pa.array(np.cumsum(valid) - 1, mask=~valid)
+    return encoded.take(places).fill_null(NULL_BRANCH)
+
+
+def _joined(parts: list[pa.BinaryArray]) -> pa.BinaryArray:
+    if len(parts) == 1:
+        return parts[0]
+    return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary()))
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -26,15 +26,19 @@ _PLAIN = {
 }
 
 
-def avro_schema(schema: pa.Schema) -> dict[str, Any]:
-    """Return the record of a data file's rows."""
-    return _Builder().record("table", schema)
+def avro_schema(schema: pa.Schema, *, expanded: bool = False) -> dict[str, Any]:
+    """Return the record of a data file's rows.
+
+    Named types are defined once, as Avro wants; `expanded`: wherever they are used.
+    """
+    return _Builder(expanded).record("table", schema)
 
 
 class _Builder:
     """Defines each named type once; Avro refers to it by its name from then on."""
 
-    def __init__(self) -> None:
+    def __init__(self, expanded: bool) -> None:
+        self._expanded = expanded
         self._defined: set[str] = set()
 
     def record(self, name: str, fields: Iterable[pa.Field]) -> dict[str, Any]:
@@ -84,7 +88,7 @@ class _Builder:
 
     def defined(self, fixed: dict[str, Any]) -> Any:
         name = fixed["name"]
-        if name in self._defined:
+        if name in self._defined and not self._expanded:
             return name
         self._defined.add(name)
         return {"type": "fixed", **fixed}
