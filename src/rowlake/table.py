@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.tables import refresh
 from rowlake.commit.metadata import commit_metadata
+from rowlake.errors import InvalidStatementError
 from rowlake.iceberg import refs
 from rowlake.iceberg.metadata import snapshot_info
 from rowlake.model.change import Isolation
-from rowlake.sql.condition import condition_of
+from rowlake.plan.bind import bind
+from rowlake.sql.condition import columns_in, pushed_condition
 from rowlake.times import to_ms
 from rowlake.verbs import alter, inspect, pick, read, write
 
@@ -93,15 +95,17 @@ class Table:
 
         `as_of` is a time (datetime, ISO text, or ms since 1970), `ref` a branch or tag.
         """
-        return read.frame(
-            self.handle,
-            self._engine,
-            columns=columns,
-            condition=condition_of(where),
-            snapshot_id=snapshot_id,
-            as_of_ms=None if as_of is None else to_ms(as_of),
-            ref=ref,
-        )
+        at = _at(snapshot_id, as_of, ref)
+        handle = self.handle
+        if not isinstance(where, str):
+            exact = where is not None
+            return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
+        schema = read.view_of(handle, **at).schema
+        shown = list(schema.arrow.names if columns is None else columns)
+        needed = list(dict.fromkeys([*shown, *columns_in(where, schema)]))
+        pushed = pushed_condition(where, schema, zone=self._engine.time_zone)
+        found = read.frame(handle, self._engine, read.Request(needed, pushed.predicate, **at))
+        return found.where(where).select(*[found[f"`{name.replace('`', '``')}`"] for name in shown])
 
     def arrow(
         self,
@@ -111,16 +115,9 @@ class Table:
         as_of: Any = None,
         ref: str | None = None,
     ) -> pa.Table:
-        """Return rows as an Arrow table; small tables need no Spark session."""
-        return read.arrow(
-            self.handle,
-            self._engine,
-            columns=columns,
-            predicate=where,
-            snapshot_id=snapshot_id,
-            as_of_ms=None if as_of is None else to_ms(as_of),
-            ref=ref,
-        )
+        """Return rows as an Arrow table; a small read needs no Spark session."""
+        at = _at(snapshot_id, as_of, ref)
+        return read.arrow(self.handle, self._engine, read.Request(columns, where, exact=True, **at))
 
     # ------------------------------------------------------------------ writing
 
@@ -138,14 +135,10 @@ class Table:
         **options: Any,
     ) -> Result:
         """Replace all rows, those that a filter selects, or (dynamic) the partitions hit."""
-        condition = condition_of(where)
+        handle = self.handle
+        predicate = None if where is None else _whole_predicate(where, handle)
         self._handle, result = write.overwrite(
-            self.handle,
-            self._engine,
-            rows,
-            _options(options),
-            where=read.bound(self._handle, condition, whole=True),
-            dynamic=dynamic,
+            handle, self._engine, rows, _options(options), where=predicate, dynamic=dynamic
         )
         return result
 
@@ -247,6 +240,25 @@ class Table:
 
     def _change(self, operation: str, make: Any) -> None:
         self._handle = commit_metadata(self.handle, operation, make)
+
+
+def _at(snapshot_id: int | None, as_of: Any, ref: str | None) -> dict[str, Any]:
+    as_of_ms = None if as_of is None else to_ms(as_of)
+    return {"snapshot_id": snapshot_id, "as_of_ms": as_of_ms, "ref": ref}
+
+
+def _whole_predicate(where: str | Predicate, handle: TableHandle) -> Predicate:
+    """Return a filter that says all that the text says; what removes rows must not say less."""
+    schema = read.view_of(handle).schema
+    if not isinstance(where, str):
+        return bind(where, schema)
+    pushed = pushed_condition(where, schema)
+    if not pushed.exact:
+        raise InvalidStatementError(
+            f"Cannot overwrite {handle.name} where {where}: the filter must compare columns with "
+            "literals. Use DELETE and append for anything else."
+        )
+    return bind(pushed.predicate, schema)
 
 
 def _options(given: Mapping[str, Any]) -> write.WriteOptions:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rowlake.catalog.commit import commit_updates
@@ -21,6 +21,7 @@ from rowlake.catalog.outcome import Conflict, Landed, Unknown
 from rowlake.catalog.tables import refresh
 from rowlake.commit.resolve import resolved
 from rowlake.commit.validate import find_breach
+from rowlake.errors import RowlakeError
 from rowlake.iceberg.producer import head_requirements, prepare, produce
 
 if TYPE_CHECKING:
@@ -90,12 +91,31 @@ class Commit:
     change: Change
     storage: Storage
     first: Callable[[TableHandle], Updates] | None = None
+    is_swapping: bool = False
+    _written: list[str] = field(default_factory=list)
 
     def run(self, handle: TableHandle) -> Committed:
-        """Commit on top of whatever the branch's head is, as long as that may be done."""
+        """Commit on top of whatever the branch's head is, as long as that may be done.
+
+        An error leaves no metadata file of ours behind, unless it struck while the catalog was
+        swapping and nobody knows the outcome (`may_have_landed`).
+        """
+        try:
+            return self._run(handle)
+        except BaseException as error:
+            if not self.may_have_landed(error):
+                self.storage.delete(self._written)
+            raise
+
+    def may_have_landed(self, error: BaseException) -> bool:
+        """True where an error (Ctrl-C, say) cut off the swap; the catalog's own say they did not."""
+        return self.is_swapping and not isinstance(error, RowlakeError)
+
+    def _run(self, handle: TableHandle) -> Committed:
         policy = retry_policy(handle.metadata.properties)
         snapshot_id = handle.metadata.new_snapshot_id()
         prepared = prepare(self.staged(handle)[0], self.change, snapshot_id, self.storage)
+        self._written += prepared.written
         deadline = time.monotonic() + policy.total_timeout_ms / 1000
         attempt = 0
         while True:
@@ -131,7 +151,10 @@ class Commit:
             cause = "files that it replaces are no longer in the table"
             return Refused(cause, None, produced.missing)
         requirements: Sequence[TableRequirement] = head_requirements(handle.metadata, self.change)
+        self._written += produced.written
+        self.is_swapping = True
         outcome = commit_updates(handle, (*updates, *produced.updates), requirements)
+        self.is_swapping = False
         if isinstance(outcome, Conflict):
             self.storage.delete(produced.written)
         return outcome

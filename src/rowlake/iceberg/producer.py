@@ -12,6 +12,7 @@ import getpass
 import json
 import time
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ from rowlake.iceberg.summary import summary_of
 from rowlake.model.files import MANIFESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pyiceberg.table.metadata import TableMetadata
 
@@ -116,10 +117,21 @@ def _header_for(metadata: TableMetadata, snapshot_id: int) -> Callable[[int, int
 def prepare(handle: TableHandle, change: Change, snapshot_id: int, storage: Storage) -> Prepared:
     """Write the manifests of the files that a change adds."""
     manifests = new_manifest_set(handle, view_of(handle), snapshot_id, storage)
-    data = manifests.add(change.added_data, DATA_MANIFEST, change.data_sequence_number)
-    deletes = manifests.add(change.added_deletes, DELETE_MANIFEST)
+    with _removing(manifests):
+        data = manifests.add(change.added_data, DATA_MANIFEST, change.data_sequence_number)
+        deletes = manifests.add(change.added_deletes, DELETE_MANIFEST)
     added = pa.concat_tables([summary_rows(change.added_data), summary_rows(change.added_deletes)])
     return Prepared(snapshot_id, data, deletes, added, tuple(manifests.written))
+
+
+@contextmanager
+def _removing(manifests: ManifestSet) -> Iterator[None]:
+    """Remove the manifests written so far when what runs inside fails."""
+    try:
+        yield
+    except BaseException:
+        manifests.storage.delete(manifests.written)
+        raise
 
 
 def produce(
@@ -133,7 +145,8 @@ def produce(
     snapshot = head.snapshot if head else None
     listed = snapshot.manifest_list if snapshot else None
     parent = read_manifest_list(listed, storage) if listed else None
-    composed, removed, missing = _compose(parent, change, prepared, manifests)
+    with _removing(manifests):
+        composed, removed, missing = _compose(parent, change, prepared, manifests)
     location = _list_location(view, prepared.snapshot_id, attempt)
     made = _snapshot(handle.metadata, change, prepared, head, removed, location)
     header = ManifestListHeader(
@@ -143,7 +156,8 @@ def produce(
         sequence_number=made.sequence_number or 0,
         first_row_id=made.first_row_id,
     )
-    next_row_id = write_manifest_list(location, composed, header, storage)
+    with _removing(manifests):
+        next_row_id = write_manifest_list(location, composed, header, storage)
     if made.first_row_id is not None:
         made = made.model_copy(update={"added_rows": next_row_id - made.first_row_id})
     return Produced(

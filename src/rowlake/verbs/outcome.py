@@ -62,10 +62,12 @@ def commit_or_raise(
     `keep_files` is for changes whose files other snapshots refer to already.
     """
     written = [] if keep_files else _locations(change)
+    commit = Commit(change, storage, first)
     try:
-        committed = Commit(change, storage, first).run(handle)
-    except BaseException:
-        storage.delete(written)
+        committed = commit.run(handle)
+    except BaseException as error:
+        if not commit.may_have_landed(error):
+            storage.delete(written)
         raise
     outcome = committed.outcome
     if isinstance(outcome, Landed):
