@@ -5,7 +5,8 @@ import math
 
 import pyarrow as pa
 
-from rowlake.model.files import files_schema
+from rowlake.iceberg.manifest_writer import partition_summaries
+from rowlake.model.files import MANIFESTS, files_schema
 from rowlake.model.partition import PartitionField, PartitionSpec
 from rowlake.model.predicate import And, Leaf, Op, Or
 from rowlake.model.schema import Schema, field_id
@@ -127,6 +128,21 @@ def entries_of(files, schema, spec=UNPARTITIONED, *, truncate=None, drop=(), **c
         for row, value in zip(rows, values, strict=True):
             row[name] = value
     return pa.Table.from_pylist(rows, schema=layout)
+
+
+def manifests_of(groups, schema, spec):
+    """Make rows of a manifest list: one manifest per group of files, without locations."""
+    rows = [
+        {
+            "content": 0,
+            "partition_spec_id": spec.spec_id,
+            "partitions": partition_summaries(
+                entries_of(files, schema, spec).column("partition").combine_chunks()
+            ),
+        }
+        for files in groups
+    ]
+    return pa.Table.from_pylist(rows, schema=MANIFESTS)
 
 
 def by_partition(rows, spec, schema):

@@ -9,6 +9,7 @@ the comparison adjusted, one outside of its range makes the test always or never
 from __future__ import annotations
 
 import difflib
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -136,11 +137,9 @@ def _bound_set(leaf: Leaf, column: pa.Field) -> Predicate:
         parts = [_one_of(leaf, exact)] if exact else []
         parts += [replace(leaf, op=Op.IS_NAN, values=())] if has_nan else []
         return disjunction(*parts)
-    present = replace(leaf, op=Op.NOT_NULL, values=())
-    parts = [_one_of(leaf, exact)] if exact else [present]
-    if has_nan:
-        parts += [replace(leaf, op=Op.NOT_NAN, values=()), present]
-    return conjunction(*dict.fromkeys(parts))
+    parts = [_one_of(leaf, exact)] if exact else []
+    parts += [_is_number(leaf)] if has_nan else []
+    return conjunction(*parts) if parts else replace(leaf, op=Op.NOT_NULL, values=())
 
 
 def _one_of(leaf: Leaf, values: tuple[Any, ...]) -> Leaf:
@@ -160,14 +159,18 @@ def _bound_comparison(leaf: Leaf, column: pa.Field) -> Predicate:
 
 def _compared_with_nan(leaf: Leaf) -> Predicate:
     """NaN equals NaN and is above all else, as in Spark."""
-    present = replace(leaf, op=Op.NOT_NULL, values=())
     if leaf.op is Op.GT:
         return FALSE
     if leaf.op is Op.LE:
-        return present
+        return replace(leaf, op=Op.NOT_NULL, values=())
     if leaf.op in (Op.EQ, Op.GE):
         return replace(leaf, op=Op.IS_NAN, values=())
-    return conjunction(replace(leaf, op=Op.NOT_NAN, values=()), present)
+    return _is_number(leaf)
+
+
+def _is_number(leaf: Leaf) -> Leaf:
+    """Return a test that only nulls and NaNs fail."""
+    return replace(leaf, op=Op.LE, values=(math.inf,))
 
 
 def _compared_between(leaf: Leaf, placed: Placed) -> Predicate:

@@ -19,7 +19,7 @@ from rowlake.model.schema import type_name
 from rowlake.model.transform import Transform, parse_transform
 from rowlake.model.values import decode
 from rowlake.plan.metrics import list_value, map_value, one_array
-from rowlake.plan.spans import span_ends, span_starts
+from rowlake.plan.spans import source_span
 
 if TYPE_CHECKING:
     from rowlake.model.partition import PartitionSpec
@@ -199,8 +199,8 @@ def _add_range(
     if transform.name == "bucket":
         facts.buckets.append((f"bucket[{transform.width}]", least, greatest))
         return
-    lower = comparable(span_starts(transform, least, column.type))
-    facts.spans.append(Span(lower, comparable(span_ends(transform, greatest, column.type))))
+    lower, upper = source_span(transform, least, greatest, column.type)
+    facts.spans.append(Span(comparable(lower), comparable(upper)))
 
 
 def add_summaries(

@@ -8,7 +8,7 @@ Comparing a predicate with spans gives both projections of the spec (Scan Planni
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,51 +22,49 @@ if TYPE_CHECKING:
 
 # Above every UTF-8 text that starts with what comes before it: no text has this byte.
 ABOVE_TEXT = b"\xff"
+_DIGITS = Context(prec=80)
 _DATE_UNITS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 
 
-def span_starts(transform: Transform, values: pa.Array, source: pa.DataType) -> pa.Array:
-    """Return the least source value behind each partition value."""
-    if transform.name in DATE_TRANSFORMS:
-        return _date_edge(transform.name, values, source, end=False)
-    if transform.name == "truncate" and pa.types.is_signed_integer(source):
-        return _without_wrapped(values.cast(source), transform.width)
-    return values.cast(source)
+def source_span(
+    transform: Transform, least: pa.Array, greatest: pa.Array, source: pa.DataType
+) -> tuple[pa.Array, pa.Array]:
+    """Return the least and the greatest source value behind partition values between two.
 
-
-def span_ends(transform: Transform, values: pa.Array, source: pa.DataType) -> pa.Array:
-    """Return the greatest source value behind each partition value (or something above it).
-
-    Text and bytes come out as binary.
+    The greatest may be something above all of them; that of text and bytes comes as binary.
     """
     if transform.name in DATE_TRANSFORMS:
-        return _date_edge(transform.name, values, source, end=True)
+        lower = _date_edge(transform.name, least, source, end=False)
+        return lower, _date_edge(transform.name, greatest, source, end=True)
+    lower, upper = least.cast(source), greatest.cast(source)
     if transform.name == "identity":
-        return values.cast(source)
+        return lower, upper
     if pa.types.is_signed_integer(source):
-        return _integer_ends(values, transform.width, source)
+        return _integer_span(lower, upper, transform.width)
     if pa.types.is_decimal(source):
-        return _decimal_ends(values, transform.width, source)
-    return _text_ends(values, transform.width)
+        return lower, _decimal_ends(upper, transform.width, source)
+    return lower, _text_ends(upper, transform.width)
 
 
-def _integer_ends(values: pa.Array, width: int, source: pa.DataType) -> pa.Array:
-    starts = _without_wrapped(values.cast(source), width)
-    return pc.add(starts, pa.scalar(width - 1, source))
-
-
-def _without_wrapped(values: pa.Array, width: int) -> pa.Array:
-    """Leave out the values so high that the least ones may have wrapped round to them."""
-    highest = pa.scalar(np.iinfo(values.type.to_pandas_dtype()).max - width, values.type)
-    return pc.if_else(pc.greater(values, highest), pa.scalar(None, values.type), values)
+def _integer_span(lower: pa.Array, upper: pa.Array, width: int) -> tuple[pa.Array, pa.Array]:
+    """Add the width; a value so high that the least integers wrap round to it tells nothing."""
+    kind = upper.type
+    highest = pa.scalar(np.iinfo(kind.to_pandas_dtype()).max - width, kind)
+    wrapped = pc.greater(upper, highest).fill_null(False)
+    nothing = pa.scalar(None, kind)
+    ends = pc.add(pc.if_else(wrapped, nothing, upper), pa.scalar(width - 1, kind))
+    return pc.if_else(wrapped, nothing, lower), ends
 
 
 def _decimal_ends(values: pa.Array, width: int, source: pa.DataType) -> pa.Array:
-    """Add the width less one unit; an end beyond the type's digits is not known."""
+    """Add the width less one unit; no value has more digits than the type."""
     wide = pa.decimal256(min(source.precision + 12, 76), source.scale)
-    step = pa.scalar(Decimal(width - 1).scaleb(-source.scale), wide)
-    ends = pc.add(values.cast(wide), step)
-    highest = pa.scalar(Decimal(10**source.precision - 1).scaleb(-source.scale), ends.type)
+    step, most = (
+        Decimal(unscaled).scaleb(-source.scale, _DIGITS)
+        for unscaled in (width - 1, 10**source.precision - 1)
+    )
+    ends = pc.add(values.cast(wide), pa.scalar(step, wide))
+    highest = pa.scalar(most, ends.type)
     return pc.min_element_wise(ends, highest, skip_nulls=False).cast(source)
 
 

@@ -2,18 +2,28 @@
 
 import datetime as dt
 import math
+import os
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.plan_kit import by_partition, column, entries_of, holds, schema_of, spec_of
+from tests.plan_kit import (
+    by_partition,
+    column,
+    entries_of,
+    holds,
+    manifests_of,
+    schema_of,
+    spec_of,
+)
 
 from rowlake.model.predicate import Leaf, Op, conjunction, disjunction, negation
 from rowlake.plan.bind import bind
-from rowlake.plan.prune import may_match, must_match
+from rowlake.plan.prune import manifests_may_match, may_match, must_match
 
+EXAMPLES = int(os.environ.get("ROWLAKE_EXAMPLES", "12"))
 UTC = dt.timezone.utc
 COMPARISONS = [Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE]
 SETS = [Op.IN, Op.NOT_IN]
@@ -102,7 +112,7 @@ def check(files, predicate, schema, spec, **metrics):
 
 @pytest.mark.parametrize("kind", list(TYPES))
 @given(data=st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 def test_metrics_never_lose_a_row_nor_add_one(kind, data):
     arrow_type, values = TYPES[kind]
     schema = schema_of(column("y", pa.int32(), 1), column("x", arrow_type, 2))
@@ -120,7 +130,7 @@ def test_metrics_never_lose_a_row_nor_add_one(kind, data):
     [(transform, kind) for transform, kinds in TRANSFORMS.items() for kind in kinds],
 )
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_partitions_never_lose_a_row_nor_add_one(transform, kind, data):
     arrow_type, values = TYPES[kind]
     schema, spec = schema_of(column("x", arrow_type, 2)), spec_of((2, transform))
@@ -128,3 +138,22 @@ def test_partitions_never_lose_a_row_nor_add_one(transform, kind, data):
     predicate = data.draw(predicate_of(kind, values))
     drop = {(name, 2) for name in METRICS} if data.draw(st.booleans()) else ()
     check(by_partition(rows, spec, schema), predicate, schema, spec, drop=drop)
+
+
+@pytest.mark.spec("Manifest Lists: field_summary bounds partition values that are not null or NaN")
+@pytest.mark.parametrize(
+    ("transform", "kind"),
+    [(transform, kind) for transform, kinds in TRANSFORMS.items() for kind in kinds],
+)
+@given(data=st.data())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_manifests_with_a_matching_row_are_kept(transform, kind, data):
+    arrow_type, values = TYPES[kind]
+    schema, spec = schema_of(column("x", arrow_type, 2)), spec_of((2, transform))
+    row = st.fixed_dictionaries({"x": st.none() | values})
+    rows = data.draw(st.lists(st.lists(row, min_size=1, max_size=3), min_size=1, max_size=3))
+    predicate = data.draw(predicate_of(kind, values))
+    manifests = manifests_of([by_partition(held, spec, schema) for held in rows], schema, spec)
+    kept = manifests_may_match(manifests, bind(predicate, schema), {0: spec}, schema).to_pylist()
+    for held, some in zip(rows, kept, strict=True):
+        assert some or not any(holds(predicate, each, schema) for each in held)
