@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.plan_kit import column, leaf_holds, schema_of
 
 from rowlake.errors import InvalidStatementError
 from rowlake.model.predicate import FALSE, TRUE, And, Leaf, Op, Or, conjunction, leaves
 from rowlake.plan.bind import bind, resolve
+from tests.plan_kit import column, leaf_holds, schema_of
 
 UTC = dt.timezone.utc
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.plan_kit import UNPARTITIONED, column, entries_of, metrics_of, schema_of, spec_of
 
 from rowlake.errors import CorruptTableError
 from rowlake.model.files import Content, files_schema
@@ -15,6 +14,7 @@ from rowlake.model.transform import partition_type
 from rowlake.plan import ranges
 from rowlake.plan.delete_index import DeleteIndex
 from rowlake.plan.delete_overlap import PATH_FIELD_ID
+from tests.plan_kit import UNPARTITIONED, column, entries_of, metrics_of, schema_of, spec_of
 
 SCHEMA = schema_of(
     column("a", pa.int32(), 1), column("b", pa.string(), 2), column("f", pa.float64(), 3)

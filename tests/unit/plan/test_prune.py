@@ -6,13 +6,13 @@ import uuid
 
 import pyarrow as pa
 import pytest
-from tests.plan_kit import column, encoded, entries_of, manifests_of, schema_of, spec_of
 
 from rowlake.errors import InternalError
 from rowlake.model.files import BOUNDS, MANIFESTS, Content
 from rowlake.model.predicate import FALSE, TRUE, Leaf, Op, conjunction, disjunction
 from rowlake.plan.bind import bind
 from rowlake.plan.prune import deletes_may_match, manifests_may_match, may_match, must_match
+from tests.plan_kit import column, encoded, entries_of, manifests_of, schema_of, spec_of
 
 NAN = math.nan
 

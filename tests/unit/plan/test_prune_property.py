@@ -9,6 +9,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from rowlake.model.predicate import Leaf, Op, conjunction, disjunction, negation
+from rowlake.plan.bind import bind
+from rowlake.plan.prune import manifests_may_match, may_match, must_match
 from tests.plan_kit import (
     by_partition,
     column,
@@ -18,10 +22,6 @@ from tests.plan_kit import (
     schema_of,
     spec_of,
 )
-
-from rowlake.model.predicate import Leaf, Op, conjunction, disjunction, negation
-from rowlake.plan.bind import bind
-from rowlake.plan.prune import manifests_may_match, may_match, must_match
 
 EXAMPLES = int(os.environ.get("ROWLAKE_EXAMPLES", "12"))
 UTC = dt.timezone.utc

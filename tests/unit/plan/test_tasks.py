@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.plan_kit import column, entries_of, schema_of, spec_of
 
 from rowlake.errors import InvalidStatementError
 from rowlake.model.files import Content
@@ -16,6 +15,7 @@ from rowlake.plan import tasks
 from rowlake.plan.delete_index import DeleteIndex
 from rowlake.plan.files import FilePlan
 from rowlake.plan.tasks import MEGABYTE, pack, scan_tasks, split_starts, task_count
+from tests.plan_kit import column, entries_of, schema_of, spec_of
 
 SCHEMA = schema_of(column("a", pa.int32(), 1))
 SPECS = {0: spec_of(), 1: spec_of((1, "identity"), spec_id=1)}
