@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.model.predicate import TRUE, Predicate, conjunction
 from rowlake.sql import columns as columns_room
+from rowlake.sql.aggregate import Aggregation, NotSplit, Splitter
 from rowlake.sql.conditions import ConditionReader, split
 from rowlake.sql.lexer import Kind, Lexer, Token, quote
 from rowlake.sql.locate import Lookup, Target, locate
-from rowlake.sql.query import Block, Query, Reference, TimeTravel, blocks, references_in
+from rowlake.sql.query import Block, Query, Reference, TimeTravel, blocks, queries, references_in
 from rowlake.sql.scope import Names, Resolver, Scope, conditions_on, merged_columns, rejects_nulls
 from rowlake.sql.skeleton import AFTER_RELATION, NotFollowed, Skeleton
 
@@ -33,6 +34,7 @@ class Scan:
 
     `columns` None: all; else names in the table's own spelling, metadata columns last (maybe
     none at all, as for count(*)). `predicate` may leave out rows for which it is not TRUE.
+    With an `aggregation` the view holds partial aggregates, and neither of these counts.
     """
 
     view: str
@@ -40,6 +42,7 @@ class Scan:
     columns: tuple[str, ...] | None = None
     predicate: Predicate | None = None
     travel: TimeTravel | None = None
+    aggregation: Aggregation | None = None
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,14 @@ class Rewritten:
 class Options:
     """What a statement's meaning depends on besides its text.
 
+    `aggregates`: split what can be split into partial aggregates.
     `schema_of` gives the schema of a time-travelled target; without it nothing of one is pushed.
     """
 
     names: Names = field(default_factory=Names)
     arguments: Arguments = None
     view_prefix: str = "__lake_"
+    aggregates: bool = False
     schema_of: Callable[[Target, TimeTravel | None], Schema | None] | None = None
 
 
@@ -80,8 +85,10 @@ def push_down(text: str, lookup: Lookup, options: Options | None = None) -> Rewr
     found = _located(query, lookup)
     if not found:
         return Rewritten(text)
-    scans = _Scans(query, lexer, found, options).scans()
-    return Rewritten(rewritten(lexer, query, found, scans), tuple(scans))
+    made = _Scans(query, lexer, found, options)
+    scans = made.scans()
+    text = rewritten(lexer, query, found, scans, made.edits)
+    return Rewritten(text, tuple(scans))
 
 
 Found = list[tuple[Reference, Target]]
@@ -121,6 +128,7 @@ class _Scans:
         self.schemas = {id(r): s for r, t in found if (s := self._schema(r, t)) is not None}
         self.owners = {id(r): block for block in blocks(query) for r in references_in(block)}
         self.every = [r for block in blocks(query) for r in references_in(block)]
+        self.edits: list[Edit] = []
 
     def _schema(self, reference: Reference, target: Target) -> Schema | None:
         if reference.travel is None and target.is_current:
@@ -149,8 +157,23 @@ class _Scans:
                 )
                 predicate = self.predicate(reference, schema)
             view = f"{self.options.view_prefix}{number}"
-            scans.append(Scan(view, target, needed, predicate, reference.travel))
+            split_up = None if schema is None else self.aggregation(reference, schema)
+            scans.append(Scan(view, target, needed, predicate, reference.travel, split_up))
         return scans
+
+    def aggregation(self, reference: Reference, schema: Schema) -> Aggregation | None:
+        """Return how the block of a reference is split into partial aggregates, if it is."""
+        block = self.owners[id(reference)]
+        if not self.options.aggregates or block.relations != [reference]:
+            return None
+        query = next((q for q in queries(self.query) if q.only_block is block), None)
+        splitter = Splitter(self.tokens, reference, schema, self.options.names, self.arguments)
+        try:
+            found, edits = splitter.split(block, query)
+        except NotSplit:
+            return None
+        self.edits += edits
+        return found
 
     def predicate(self, reference: Reference, schema: Schema) -> Predicate | None:
         """Return what the conditions around a reference say of its table."""
@@ -187,9 +210,9 @@ def arguments_of(tokens: list[Token], arguments: Arguments) -> dict[str | int, A
 Edit = tuple[int, int, str]
 
 
-def rewritten(lexer: Lexer, query: Query, found: Found, scans: list[Scan]) -> str:
+def rewritten(lexer: Lexer, query: Query, found: Found, scans: list[Scan], more: list[Edit]) -> str:
     """Return the text with views in the place of the tables."""
-    edits: list[Edit] = []
+    edits = list(more)
     bare = {id(r) for b in blocks(query) if b.kind == "table" for r in references_in(b)}
     for (reference, _), scan in zip(found, scans, strict=True):
         edits.append((reference.start, reference.end, quote(scan.view)))
@@ -203,9 +226,11 @@ def rewritten(lexer: Lexer, query: Query, found: Found, scans: list[Scan]) -> st
 
 
 def spliced(text: str, edits: list[Edit]) -> str:
-    """Return the text with spans replaced."""
+    """Return the text with spans replaced; an edit inside of another does not count."""
     parts, offset = [], 0
-    for start, end, replacement in sorted(edits, key=lambda edit: edit[:2]):
+    for start, end, replacement in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
+        if start < offset:
+            continue
         parts += [text[offset:start], replacement]
         offset = end
     return "".join([*parts, text[offset:]])

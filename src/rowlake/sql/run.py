@@ -33,7 +33,7 @@ def run_query(lake: Lake, text: str, arguments: Any = None) -> Any:
         names_of(lake),
         arguments,
         f"__lake_{next(_numbers)}_",
-        lambda target, travel: _schema_at(lake, lookup, target, travel),
+        schema_of=lambda target, travel: _schema_at(lake, lookup, target, travel),
     )
     rewritten = push_down(text, lookup, options)
     if not rewritten.scans:
