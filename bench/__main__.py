@@ -57,7 +57,12 @@ def run_case(lab: Lab, case: Case, console: Console) -> Outcome:
     rounds = lab.options.rounds_of(case.rounds)
     with report.CaseView(console, case, contestants, rounds) as view:
         outcome = run_rounds(
-            case, contestants, rounds, on_sample=view.sample, on_failure=view.failure
+            case,
+            contestants,
+            rounds,
+            on_sample=view.sample,
+            on_failure=view.failure,
+            counters=lab.counters,
         )
     console.print(report.case_table(outcome, ""))
     for wrong in outcome.disagreements:

@@ -27,13 +27,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Contestant:
-    """A system in a case; `prepare` and `finish` are outside the measured time of a round."""
+    """A system in a case.
+
+    `prepare` and `finish` are outside the measured time of a round. A slow system may take at
+    most `max_rounds`; one that starts a fresh process each time needs no warm-up rounds.
+    """
 
     system: str
     steps: tuple[Step, ...]
     prepare: Callable[[], None] | None = None
     finish: Callable[[], None] | None = None
     max_rounds: int | None = None
+    needs_warmup: bool = True
 
 
 @dataclass(frozen=True)

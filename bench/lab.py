@@ -41,6 +41,10 @@ class Lab:
     def has_spark(self) -> bool:
         return "spark" in self.__dict__
 
+    def counters(self) -> dict[str, float]:
+        """Return Spark's running counters; none where no session was needed yet."""
+        return session.spark_counters(self.spark) if self.has_spark else {}
+
     def data(self, rows: int | None = None) -> Path:
         """Return the folder of the bench data with this many rows (all, when not said)."""
         return data.store_sales(rows or self.options.total_rows, self.cache)

@@ -2,8 +2,8 @@
 
 The tree is this process and all it started: the JVM, its Python workers, child interpreters.
 Processes that ended and were waited for are counted in their parents (`cutime`, and the io
-counters of the kernel), so the difference of two readings misses only what is neither alive
-nor reaped. CPU times come in ticks of 10 ms: repeat work that is shorter than ten of them.
+counters of the kernel); Spark's Python workers, which nobody waits for, are watched while they
+live. CPU times come in ticks of 10 ms: repeat work that is shorter than ten of them.
 
 `read_bytes` and `written_bytes` are what went through read and write calls, page cache or not;
 they include pipes and a JVM's local sockets, so they are upper bounds.
@@ -12,31 +12,19 @@ they include pipes and a JVM's local sockets, so they are upper bounds.
 from __future__ import annotations
 
 import gc
-import os
 import statistics
 import threading
 import time
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
+from bench.processes import Forgotten, Tree, Usage, unshared_bytes, usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
-MEMORY_INTERVAL_S = 0.1
+INTERVAL_S = 0.1
 COUNTED = ("wall_s", "cpu_s", "peak_bytes", "grown_bytes", "read_bytes", "written_bytes")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """The counters of the process tree at one moment."""
-
-    cpu_s: float
-    read_bytes: int
-    written_bytes: int
 
 
 @dataclass(frozen=True)
@@ -92,65 +80,49 @@ class Reported:
     answer: Any = None
 
 
-def process_tree() -> list[psutil.Process]:
-    """Return this process and everything it started that is alive."""
-    me = psutil.Process()
-    return [me, *me.children(recursive=True)]
-
-
-def read_tree() -> Reading:
-    """Return the sum of the counters over the process tree, ended processes included."""
-    cpu, read, written = 0.0, 0, 0
-    for process in process_tree():
-        try:
-            times = process.cpu_times()
-            io = process.io_counters()
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-        cpu += times.user + times.system + times.children_user + times.children_system
-        read += io.read_chars
-        written += io.write_chars
-    return Reading(cpu, read, written)
-
-
-class MemoryWatch:
-    """Samples the unshared resident memory of the process tree while work runs."""
+class Watch:
+    """Looks at the process tree while work runs: what it used, peak memory, workers that end."""
 
     def __init__(self) -> None:
         self.start_bytes = 0
         self.peak_bytes = 0
+        self.used = Usage()
+        self._tree = Tree()
+        self._forgotten = Forgotten(self._tree)
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> MemoryWatch:
-        self.start_bytes = self.peak_bytes = self._tree_bytes(process_tree())
+    def __enter__(self) -> Watch:
+        self._look()
+        self.start_bytes = self.peak_bytes
+        self._before = self._total()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Take the difference; who ended was in the first total, or is new: it is added whole."""
         self._done.set()
         self._thread.join()
+        after = self._total() + self._forgotten.used_by_the_ended()
+        before = self._before
+        self.used = Usage(
+            after.cpu_s - before.cpu_s,
+            after.read_bytes - before.read_bytes,
+            after.written_bytes - before.written_bytes,
+        )
+
+    def _total(self) -> Usage:
+        found = [usage(pid) for pid in self._tree.pids()]
+        return sum((one for one in found if one is not None), Usage())
 
     def _watch(self) -> None:
-        processes, turn = process_tree(), 0
-        while not self._done.wait(MEMORY_INTERVAL_S):
-            turn += 1
-            if turn % 5 == 0:
-                processes = process_tree()
-            self.peak_bytes = max(self.peak_bytes, self._tree_bytes(processes))
+        while not self._done.wait(INTERVAL_S):
+            self._look()
 
-    @staticmethod
-    def _tree_bytes(processes: list[psutil.Process]) -> int:
-        return sum(unshared_bytes(process.pid) for process in processes)
-
-
-def unshared_bytes(pid: int) -> int:
-    """Return a process's resident memory without mapped files; 0 where it has ended."""
-    try:
-        fields = Path(f"/proc/{pid}/statm").read_text().split()
-    except OSError:
-        return 0
-    return (int(fields[1]) - int(fields[2])) * PAGE
+    def _look(self) -> None:
+        pids = self._tree.pids()
+        self._forgotten.look(pids)
+        self.peak_bytes = max(self.peak_bytes, sum(map(unshared_bytes, pids)))
 
 
 def measure(work: Callable[[], Any]) -> tuple[Sample, Any]:
@@ -160,22 +132,20 @@ def measure(work: Callable[[], Any]) -> tuple[Sample, Any]:
     key "facts" joins the sample's facts.
     """
     gc.collect()
-    before = read_tree()
-    with MemoryWatch() as memory:
+    with Watch() as watch:
         start = time.perf_counter()
         answer = work()
         wall = time.perf_counter() - start
-    after = read_tree()
     if isinstance(answer, Reported):
         return answer.sample, answer.answer
     facts = answer.get("facts", {}) if isinstance(answer, dict) else {}
     sample = Sample(
         wall_s=wall,
-        cpu_s=after.cpu_s - before.cpu_s,
-        peak_bytes=memory.peak_bytes,
-        grown_bytes=max(0, memory.peak_bytes - memory.start_bytes),
-        read_bytes=after.read_bytes - before.read_bytes,
-        written_bytes=after.written_bytes - before.written_bytes,
+        cpu_s=watch.used.cpu_s,
+        peak_bytes=watch.peak_bytes,
+        grown_bytes=watch.peak_bytes - watch.start_bytes,
+        read_bytes=watch.used.read_bytes,
+        written_bytes=watch.used.written_bytes,
         facts={name: float(value) for name, value in facts.items()},
     )
     return sample, answer

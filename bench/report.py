@@ -41,7 +41,8 @@ class CaseView:
         self.progress = progress_bar(console)
         self.latest: dict[tuple[str, int], dict[str, Sample]] = {}
         turns = sum(
-            len(c.steps) * (case.warmups + min(rounds, c.max_rounds or rounds)) for c in contestants
+            len(c.steps) * (case.warmups * c.needs_warmup + min(rounds, c.max_rounds or rounds))
+            for c in contestants
         )
         self.task = self.progress.add_task(case.name, total=turns)
 
@@ -94,6 +95,8 @@ def quantity(metric: str, value: float) -> str:
         return seconds(value)
     if metric.endswith("_bytes"):
         return size(value)
+    if float(value).is_integer():
+        return f"{value:,.0f}"
     return f"{value:,.2f}"
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 OnSample = Callable[[str, str, int, Sample], None]
 OnFailure = Callable[[str, str], None]
+Counters = Callable[[], dict[str, float]]
 
 
 @dataclass
@@ -52,16 +53,20 @@ def run_rounds(
     *,
     on_sample: OnSample = lambda *_: None,
     on_failure: OnFailure = lambda *_: None,
+    counters: Counters = dict,
 ) -> Outcome:
-    """Run all rounds of a case and return what was measured; rounds below 0 are warm-up."""
+    """Run all rounds of a case and return what was measured; rounds below 0 are warm-up.
+
+    `counters` is read before and after every step; what it grew by joins the sample's facts.
+    """
     outcome, alive = Outcome(case.name), list(contestants)
     for number in range(-case.warmups, rounds):
         truths: dict[str, dict[str, str]] = {}
         for contestant in _in_turn(alive, number):
-            if contestant.max_rounds is not None and number >= contestant.max_rounds:
+            if not _takes_part(contestant, number):
                 continue
             try:
-                _one_turn(outcome, contestant, number, truths, on_sample)
+                _one_turn(outcome, contestant, number, truths, on_sample, counters)
             except Exception as error:  # noqa: BLE001 - a peer's failure is a result, not ours
                 alive.remove(contestant)
                 message = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -83,18 +88,27 @@ def _in_turn(contestants: list[Contestant], number: int) -> list[Contestant]:
     return contestants[first:] + contestants[:first]
 
 
+def _takes_part(contestant: Contestant, number: int) -> bool:
+    if number < 0:
+        return contestant.needs_warmup
+    return contestant.max_rounds is None or number < contestant.max_rounds
+
+
 def _one_turn(
     outcome: Outcome,
     contestant: Contestant,
     number: int,
     truths: dict[str, dict[str, str]],
     on_sample: OnSample,
+    counters: Counters,
 ) -> None:
     if contestant.prepare:
         contestant.prepare()
     try:
         for step in contestant.steps:
+            before = counters()
             sample, answer = measure(step.run)
+            sample.facts.update(_grown(before, counters()))
             if number >= 0:
                 outcome.of(step.name, contestant.system).samples.append(sample)
             on_sample(contestant.system, step.name, number, sample)
@@ -103,6 +117,10 @@ def _one_turn(
     finally:
         if contestant.finish:
             contestant.finish()
+
+
+def _grown(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
+    return {name: after[name] - before.get(name, 0.0) for name in after}
 
 
 def digest(value: Any) -> str:

@@ -70,3 +70,15 @@ def package_settings(folder: Path, packages: list[str]) -> dict[str, str]:
         return {"spark.jars": ",".join(str(jar) for jar in jars)}
     folder.mkdir(parents=True, exist_ok=True)
     return {"spark.jars.packages": ",".join(packages), "spark.jars.ivy": str(folder)}
+
+
+def spark_counters(spark: SparkSession) -> dict[str, float]:
+    """Return what Spark has counted since it started: tasks, and bytes shuffled and read."""
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    executors = context.statusStore().executorList(False)
+    found = [executors.apply(number) for number in range(executors.size())]
+    return {
+        "spark_tasks": float(sum(e.totalTasks() for e in found)),
+        "shuffled_bytes": float(sum(e.totalShuffleWrite() for e in found)),
+    }

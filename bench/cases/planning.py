@@ -89,7 +89,7 @@ def _child_planner(
         return _with_rate(Sample(**found), planned, files)
 
     steps = tuple(Step(step, partial(report, step), int) for step in ("cold", "warm", "filtered"))
-    return Contestant(system, steps, prepare, max_rounds=max_rounds)
+    return Contestant(system, steps, prepare, max_rounds=max_rounds, needs_warmup=False)
 
 
 def _run_child(system: str, table: TableRef, ticket: int, cache: Any) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _child_writer(system: str, lab: Lab, entries: int) -> Contestant:
         cost = _child("write_manifest", system, str(target), str(entries))
         return _written(Sample(**cost), entries)
 
-    return Contestant(system, (Step("write", run),))
+    return Contestant(system, (Step("write", run),), needs_warmup=False)
 
 
 def _written(sample: Sample, entries: int) -> Reported:

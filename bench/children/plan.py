@@ -31,8 +31,8 @@ def pyiceberg_planner() -> Planner:
 
 
 def rowlake_planner(warehouse: Path) -> Planner:
-    from rowlake.catalog.handle import load_table
     from rowlake.catalog.open import open_catalog
+    from rowlake.catalog.tables import load_table
     from rowlake.iceberg.metadata import view_of
     from rowlake.model.predicate import Leaf, Op
     from rowlake.plan import bind, plan_files

@@ -3,7 +3,8 @@ import sys
 import time
 
 import pytest
-from bench.measure import Measurement, Reported, Sample, measure, unshared_bytes
+from bench.measure import Measurement, Reported, Sample, measure
+from bench.processes import forgets_children, unshared_bytes
 
 BURN = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
 
@@ -11,6 +12,29 @@ BURN = "import time; end = time.process_time() + 0.3\nwhile time.process_time() 
 def test_cpu_of_a_reaped_child_counts():
     sample, _ = measure(lambda: subprocess.run([sys.executable, "-c", BURN], check=True))
     assert sample.cpu_s >= 0.28
+
+
+def test_cpu_of_a_child_that_nobody_waits_for_counts():
+    daemon = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if os.fork() == 0:
+    end = time.process_time() + 0.8
+    while time.process_time() < end: pass
+    os._exit(0)
+time.sleep(1.5)
+"""
+
+    def work():
+        child = subprocess.Popen([sys.executable, "-c", daemon])
+        time.sleep(0.5)
+        forgetful = forgets_children(child.pid)
+        child.wait()
+        return forgetful
+
+    sample, forgetful = measure(work)
+    assert forgetful
+    assert sample.cpu_s >= 0.6
 
 
 def test_sleep_costs_wall_time_and_no_cpu():

@@ -71,3 +71,22 @@ def test_a_slow_system_may_take_fewer_rounds():
     outcome = run_rounds(case(warmups=0), [slow, recorder([], "quick")], 3)
     assert len(outcome.of("act", "slow").samples) == 1
     assert len(outcome.of("act", "quick").samples) == 3
+
+
+def test_counters_are_facts_of_the_step_that_moved_them():
+    state = {"tasks": 5.0}
+
+    def work():
+        state["tasks"] += 3
+
+    contestant = Contestant("a", (Step("act", work), Step("rest", lambda: None)))
+    outcome = run_rounds(case(warmups=0), [contestant], 1, counters=lambda: dict(state))
+    assert outcome.of("act", "a").samples[0].facts == {"tasks": 3.0}
+    assert outcome.of("rest", "a").samples[0].facts == {"tasks": 0.0}
+
+
+def test_a_system_in_a_fresh_process_skips_the_warm_up():
+    log = []
+    fresh = Contestant("fresh", (Step("act", lambda: log.append(1)),), needs_warmup=False)
+    run_rounds(case(warmups=2), [fresh], 1)
+    assert log == [1]
