@@ -1,0 +1,48 @@
+"""Processes that race: each runs the same function with its own number, all start at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from multiprocessing.synchronize import Barrier
+
+
+def race(function: Callable[..., Any], processes: int, *arguments: Any) -> list[Any]:
+    """Return what `function(number, start, *arguments)` gave in each process.
+
+    The function calls `start.wait()` when it is ready to run. Processes are spawned, so it must
+    be of a module that can be imported.
+    """
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(processes)
+    answers = context.Queue()
+    workers = [
+        context.Process(target=_run, args=(function, number, start, answers, arguments))
+        for number in range(processes)
+    ]
+    for worker in workers:
+        worker.start()
+    try:
+        found = [answers.get(timeout=120) for _ in workers]
+    finally:
+        for worker in workers:
+            worker.join(timeout=30)
+            worker.kill()
+    failed = [text for _, text, is_error in found if is_error]
+    assert not failed, failed[0]
+    return [answer for _, answer, _ in sorted(found, key=lambda one: one[0])]
+
+
+def _run(
+    function: Callable[..., Any], number: int, start: Barrier, answers: Any, arguments: Any
+) -> None:
+    import traceback
+
+    try:
+        answers.put((number, function(number, start, *arguments), False))
+    except BaseException:  # noqa: BLE001  (the parent reports it)
+        answers.put((number, traceback.format_exc(), True))
+        start.abort()

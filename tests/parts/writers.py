@@ -1,0 +1,74 @@
+"""What racing processes do; in a module of its own, so that spawned processes can import it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from multiprocessing.synchronize import Barrier
+
+
+def create_versions(
+    number: int, start: Barrier, folder: str, properties: Mapping[str, str], versions: int
+) -> list[int]:
+    """Try to make each version, all racers at once; return those that this one made."""
+    from rowlake.storage.files import Storage
+
+    storage = Storage(properties)
+    storage.exists(folder)
+    won = []
+    for version in range(versions):
+        start.wait()
+        if storage.create(f"{folder}/v{version}", f"{number}".encode() * 5000):
+            won.append(version)
+    return won
+
+
+def add_properties(
+    number: int, start: Barrier, warehouse: str | None, catalog: Any, table: str, commits: int
+) -> int:
+    """Set properties of one's own, one per commit; return how many conflicts there were."""
+    from pyiceberg.table.update import SetPropertiesUpdate
+
+    from rowlake.catalog.commit import commit_updates
+    from rowlake.catalog.open import open_catalog
+    from rowlake.catalog.outcome import Conflict, Landed
+    from rowlake.catalog.tables import load_table
+
+    start.wait()
+    opened = open_catalog(warehouse, catalog)
+    handle = load_table(opened, table)
+    conflicts = 0
+    for commit in range(commits):
+        updates = [SetPropertiesUpdate(updates={f"w{number}.{commit}": "here"})]
+        outcome = commit_updates(handle, updates, [])
+        while isinstance(outcome, Conflict):
+            conflicts += 1
+            outcome = commit_updates(handle, updates, [])
+        assert isinstance(outcome, Landed), outcome
+        handle = outcome.handle
+    return conflicts
+
+
+def create_same_table(
+    number: int, start: Barrier, warehouse: str | None, catalog: Any, table: str
+) -> bool:
+    """Create one table; return whether this process did."""
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField
+
+    from rowlake.catalog.metadata import Definition
+    from rowlake.catalog.open import open_catalog
+    from rowlake.catalog.tables import create_namespace, create_table
+    from rowlake.errors import InvalidStatementError
+
+    start.wait()
+    opened = open_catalog(warehouse, catalog)
+    create_namespace(opened, "race", exist_ok=True)
+    definition = Definition(Schema(NestedField(1, "x", LongType())), properties={"by": str(number)})
+    try:
+        create_table(opened, table, definition)
+    except InvalidStatementError:
+        return False
+    return True
