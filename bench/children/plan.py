@@ -35,7 +35,7 @@ def rowlake_planner(warehouse: Path) -> Planner:
     from rowlake.catalog.tables import load_table
     from rowlake.iceberg.metadata import view_of
     from rowlake.model.predicate import Leaf, Op
-    from rowlake.plan import bind, plan_files
+    from rowlake.plan import plan_files
     from rowlake.storage.files import Storage
 
     catalog = open_catalog(str(warehouse), "filesystem")
@@ -44,9 +44,8 @@ def rowlake_planner(warehouse: Path) -> Planner:
         view = view_of(load_table(catalog, table.name))
         predicate = None
         if ticket is not None:
-            predicate = bind(Leaf(("ss_ticket_number",), Op.GE, (ticket,)), view.schema)
-        planned = plan_files(view, predicate, Storage(view.io_properties))
-        return sum(files.num_rows for files in planned.data.values())
+            predicate = Leaf(("ss_ticket_number",), Op.GE, (ticket,))
+        return plan_files(view, predicate, Storage(view.io_properties)).file_count
 
     return plan
 

@@ -25,6 +25,10 @@ COLUMNS = {
     "ss_note": "string",
 }
 
+SPEC_FIELDS = [
+    {"source-id": 3, "field-id": 1000, "name": "ss_sold_date_sk", "transform": "identity"}
+]
+
 
 def bounds(i: int, date: int) -> tuple[dict[int, bytes], dict[int, bytes]]:
     """Return the lower and upper bounds of file i, encoded as the spec says."""
@@ -102,8 +106,55 @@ def pyiceberg_writer(target: Path, n: int) -> Callable[[], None]:
     return write
 
 
+def rowlake_writer(target: Path, n: int) -> Callable[[], None]:
+    import pyarrow as pa
+
+    from rowlake.iceberg.manifest_writer import ManifestHeader, write_manifest
+    from rowlake.model.files import files_schema
+    from rowlake.storage.files import Storage
+
+    date = pa.field("ss_sold_date_sk", pa.int32(), metadata={"PARQUET:field_id": "1000"})
+    layout = files_schema(pa.struct([date]))
+    header = ManifestHeader(2, 0, 7, 0, json.dumps(iceberg_schema()), json.dumps(SPEC_FIELDS))
+    entries = pa.Table.from_pylist([entry_row(i, n) for i in range(n)], schema=layout)
+    storage = Storage({})
+
+    def write() -> None:
+        write_manifest(str(target), entries, header, storage)
+
+    return write
+
+
+def entry_row(i: int, n: int) -> dict[str, Any]:
+    """Return an added entry with the columns of rowlake's layout; absent ones are null."""
+    values = file_values(i, n)
+    maps = {
+        key: list(value.items()) if isinstance(value, dict) else value
+        for key, value in values.items()
+        if key != "date"
+    }
+    partition = {"ss_sold_date_sk": values["date"]}
+    return {
+        **maps,
+        "status": 1,
+        "snapshot_id": 7,
+        "content": 0,
+        "file_format": "PARQUET",
+        "spec_id": 0,
+        "partition": partition,
+    }
+
+
+def iceberg_schema() -> dict[str, Any]:
+    fields = [
+        {"id": number, "name": name, "type": kind, "required": False}
+        for number, (name, kind) in enumerate(COLUMNS.items(), 1)
+    ]
+    return {"type": "struct", "schema-id": 0, "fields": fields}
+
+
 def main(system: str, target: str, entries: str) -> None:
-    makers = {"pyiceberg": pyiceberg_writer}
+    makers = {"pyiceberg": pyiceberg_writer, "rowlake": rowlake_writer}
     write = makers[system](Path(target), int(entries))
     cost, _ = timed(write)
     print(json.dumps(cost))
