@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,17 +22,19 @@ from rowlake.model.files import MANIFESTS
 from rowlake.model.predicate import FALSE, TRUE, Leaf, Predicate, leaves
 from rowlake.plan.bind import bind
 from rowlake.plan.delete_index import Applied, DeleteIndex
-from rowlake.plan.prune import deletes_may_match, manifests_may_match, may_match
+from rowlake.plan.prune import manifests_may_match, matching_deletes, matching_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    import numpy as np
 
     from rowlake.model.partition import PartitionSpec
     from rowlake.model.schema import Schema
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
 
-    Prune = Callable[[pa.Table, Predicate, PartitionSpec, Schema], pa.BooleanArray]
+    Prune = Callable[[pa.Table, Predicate, PartitionSpec, Schema], pa.Table]
 
 DATA, DELETES = 0, 1
 FILE_COLUMNS = (
@@ -152,7 +153,7 @@ def plan_files(
         read(_of(kept, DELETES), view, storage, columns=DELETE_COLUMNS),
         view,
         bound,
-        deletes_may_match,
+        matching_deletes,
     )
     index = DeleteIndex(deletes, view.specs, view.schema)
     wanted = {*FILE_COLUMNS, *columns, *_metrics_columns(bound, index, view)}
@@ -160,7 +161,7 @@ def plan_files(
     return FilePlan(
         view=view,
         predicate=bound,
-        data=_pruned(found, view, bound, may_match),
+        data=_pruned(found, view, bound, matching_files),
         deletes=index,
         manifests_considered=manifests.num_rows,
         manifests_pruned=manifests.num_rows - kept.num_rows,
@@ -194,10 +195,9 @@ def _pruned(
         return {spec_id: table for spec_id, table in tables.items() if table.num_rows}
     found = {}
     for spec_id, table in tables.items():
-        mask = prune(table, predicate, view.specs[spec_id], view.schema)
-        rows = np.flatnonzero(np.asarray(mask))
-        if len(rows):
-            found[spec_id] = table if len(rows) == table.num_rows else table.take(rows)
+        kept = prune(table, predicate, view.specs[spec_id], view.schema)
+        if kept.num_rows:
+            found[spec_id] = kept
     return found
 
 

@@ -18,7 +18,13 @@ import pyarrow as pa
 from rowlake.errors import InternalError
 from rowlake.model.predicate import NEGATED, And, Leaf, Op, Predicate
 from rowlake.plan.leaf import may_hold
-from rowlake.plan.sources import DeleteFacts, FileFacts, ManifestFacts, Source
+from rowlake.plan.sources import (
+    DeleteFacts,
+    FileFacts,
+    ManifestFacts,
+    PartitionFacts,
+    Source,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,8 +40,21 @@ def may_match(
 ) -> pa.BooleanArray:
     """Return True for each file that may hold a matching row."""
     source = FileFacts(entries, spec, schema)
-    found = some_row(predicate, source) & (source.record_counts != 0)
-    return pa.array(found)
+    return pa.array(some_row(predicate, source) & (source.record_counts != 0))
+
+
+def matching_files(
+    entries: pa.Table, predicate: Predicate, spec: PartitionSpec, schema: Schema
+) -> pa.Table:
+    """Return the files that may hold a matching row.
+
+    Metrics cost much more to look at than partition values, so those come first, and metrics are
+    looked at only of the files that are left.
+    """
+    found = some_row(predicate, PartitionFacts(entries, spec, schema))
+    if np.count_nonzero(found) * 2 < len(found):
+        entries = entries.filter(pa.array(found)).combine_chunks()
+    return entries.filter(may_match(entries, predicate, spec, schema))
 
 
 def must_match(
@@ -55,6 +74,13 @@ def deletes_may_match(
     store may differ from the rows that they delete.
     """
     return pa.array(some_row(predicate, DeleteFacts(entries, spec, schema)))
+
+
+def matching_deletes(
+    entries: pa.Table, predicate: Predicate, spec: PartitionSpec, schema: Schema
+) -> pa.Table:
+    """Return the delete files that may delete a matching row."""
+    return entries.filter(deletes_may_match(entries, predicate, spec, schema))
 
 
 def manifests_may_match(

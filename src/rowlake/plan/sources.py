@@ -63,6 +63,14 @@ class _Collected:
             add_partitions(facts, partitions, self.spec, column, field_id)
 
 
+class PartitionFacts(_Collected):
+    """Facts of files by their partition values alone."""
+
+    def collect(self, facts: Facts, column: pa.Field, field_id: int) -> None:
+        """Add partition values."""
+        self.add_partitions(facts, column, field_id)
+
+
 class FileFacts(_Collected):
     """Facts of data files: partition values and metrics."""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from rowlake.model.files import DeleteFile
     from rowlake.plan.delete_index import Applied
     from rowlake.plan.files import FilePlan
 
@@ -186,28 +187,44 @@ def split_starts(size: int, offsets: list[int] | None, split_bytes: int) -> list
 
 
 class _FileTasks:
-    """Makes the `FileTask` of each piece; what files share is made once."""
+    """Makes the `FileTask` of each piece; what pieces of a file share is made once."""
 
     def __init__(self, plan: FilePlan, pieces: list[Pieces]) -> None:
         self._plan, self._pieces = plan, pieces
         self._edges = np.cumsum([0, *(len(each.rows) for each in pieces)])
-        self._files = {each.spec_id: _file_facts(plan, each.spec_id) for each in pieces}
+        self._files = {each.spec_id: _files(plan.data[each.spec_id]) for each in pieces}
 
     def of(self, positions: Numbers) -> Iterator[FileTask]:
+        """Yield the files of one task, in the order of the plan."""
         numbers = np.searchsorted(self._edges, positions, side="right") - 1
-        for number, position in zip(numbers.tolist(), positions.tolist(), strict=True):
-            pieces = self._pieces[number]
-            place = position - int(self._edges[number])
-            row = int(pieces.rows[place])
+        for number in np.unique(numbers).tolist():
+            places = positions[numbers == number] - self._edges[number]
+            yield from self._of_spec(self._pieces[number], places)
+
+    def _of_spec(self, pieces: Pieces, places: Numbers) -> Iterator[FileTask]:
+        files, applied = self._files[pieces.spec_id], self._plan.applied[pieces.spec_id]
+        for row, start, length in zip(
+            pieces.rows[places].tolist(),
+            pieces.starts[places].tolist(),
+            pieces.lengths[places].tolist(),
+            strict=True,
+        ):
+            location, file_format, size, records, sequence_number, first_row_id, values = files[row]
             yield FileTask(
-                start=int(pieces.starts[place]),
-                length=int(pieces.lengths[place]),
-                spec_id=pieces.spec_id,
-                deletes=self._deletes(self._plan.applied[pieces.spec_id], row),
-                **self._files[pieces.spec_id][row],
+                location,
+                file_format,
+                size,
+                records,
+                start,
+                length,
+                pieces.spec_id,
+                values,
+                self._deletes(applied, row),
+                sequence_number,
+                first_row_id,
             )
 
-    def _deletes(self, applied: Applied, row: int) -> tuple[Any, ...]:
+    def _deletes(self, applied: Applied, row: int) -> tuple[DeleteFile, ...]:
         return self._plan.deletes.delete_files(applied.rows_of(row)) if applied.groups else ()
 
 
@@ -221,12 +238,17 @@ _TASK_COLUMNS = [
 ]
 
 
-def _file_facts(plan: FilePlan, spec_id: int) -> list[dict[str, Any]]:
-    table = plan.data[spec_id]
-    facts: list[dict[str, Any]] = table.select(_TASK_COLUMNS).to_pylist()
-    for fact, partition in zip(facts, _partition_values(table), strict=True):
-        fact["partition"] = partition
-    return facts
+def _files(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Return what tasks need of each file: `_TASK_COLUMNS`, then the partition values."""
+    columns = [_python(table.column(name)) for name in _TASK_COLUMNS]
+    return list(zip(*columns, _partition_values(table), strict=True))
+
+
+def _python(column: pa.ChunkedArray) -> list[Any]:
+    """Return Python values; by way of numpy where that is the quicker way and loses nothing."""
+    if column.null_count:
+        return list(column.to_pylist())
+    return list(column.to_numpy().tolist())
 
 
 def _partition_values(table: pa.Table) -> Iterable[Mapping[int, Any]]:
@@ -236,8 +258,11 @@ def _partition_values(table: pa.Table) -> Iterable[Mapping[int, Any]]:
     if not fields:
         return [{}] * table.num_rows
     ids = [field_id(each) or 0 for each in fields]
-    columns = (column.to_pylist() for column in partitions.flatten())
-    return [dict(zip(ids, values, strict=True)) for values in zip(*columns, strict=True)]
+    keys, _ = partition_keys(partitions, partitions.slice(0, 0))
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    columns = (column.to_pylist() for column in partitions.take(first).flatten())
+    distinct = [dict(zip(ids, values, strict=True)) for values in zip(*columns, strict=True)]
+    return [distinct[place] for place in places.tolist()]
 
 
 def _property(properties: Mapping[str, str], name: str, default: int) -> int:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rowlake.model.predicate import Leaf, Op, conjunction, disjunction, negation
 from rowlake.plan.bind import bind
-from rowlake.plan.prune import manifests_may_match, may_match, must_match
+from rowlake.plan.prune import manifests_may_match, matching_files, may_match, must_match
 from tests.plan_kit import (
     by_partition,
     column,
@@ -104,6 +104,8 @@ def check(files, predicate, schema, spec, **metrics):
     bound = bind(predicate, schema)
     may = may_match(entries, bound, spec, schema).to_pylist()
     must = must_match(entries, bound, spec, schema).to_pylist()
+    kept = matching_files(entries, bound, spec, schema)
+    assert kept.equals(entries.filter(pa.array(may, pa.bool_())))
     for rows, some, every in zip(files, may, must, strict=True):
         matching = [holds(predicate, row, schema) for row in rows]
         assert some or not any(matching)
