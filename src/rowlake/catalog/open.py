@@ -85,7 +85,7 @@ def _filesystem(warehouse: str, properties: Mapping[str, str]) -> Catalog:
 
     opened = FileSystemCatalog(NAME, **{**properties, "warehouse": warehouse})
     if is_remote(warehouse):
-        opened.storage.exists(warehouse)  # a bucket that is not there should be known now
+        opened.storage.folders(warehouse)  # a bucket that is not there should be known now
     else:
         _make_folder(Path(split(warehouse).path))
     return opened

@@ -176,6 +176,8 @@ class Storage:
         selector = fs.FileSelector(path, allow_not_found=True, recursive=recursive)
         with _failing(prefix):
             found: list[fs.FileInfo] = filesystem.get_file_info(selector)
+            if not found and split(prefix).scheme in S3:
+                _check_bucket(filesystem, split(prefix).authority)
         return found
 
     def make_folder(self, location: str) -> None:
@@ -214,6 +216,12 @@ def _failing(location: str) -> Iterator[None]:
         if type(error).__module__.split(".")[0] != "obstore":
             raise
         raise storage_failure(location, error) from error
+
+
+def _check_bucket(filesystem: fs.FileSystem, bucket: str) -> None:
+    # pyarrow lists a bucket that is not there as an empty one.
+    if filesystem.get_file_info(bucket).type == fs.FileType.NotFound:
+        raise OSError("bucket does not exist")
 
 
 def _store_of(location: str) -> tuple[str, str]:

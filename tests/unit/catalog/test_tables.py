@@ -111,7 +111,7 @@ def test_a_server_that_is_not_there_is_a_storage_error_without_the_password() ->
 def test_an_object_store_gets_the_file_system_catalog_and_a_word_about_it(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rowlake.storage.files.Storage.exists", lambda *_: True)
+    monkeypatch.setattr("rowlake.storage.files.Storage.folders", lambda *_: [])
     with caplog.at_level(logging.WARNING, "rowlake"):
         opened = open_catalog("s3://bucket/wh")
     assert isinstance(opened, FileSystemCatalog)
