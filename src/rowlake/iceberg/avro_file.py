@@ -11,6 +11,8 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from pyarrow import fs
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 # below the second, sooner than DataFusion starts.
 SMALL_FILE_BYTES = 64 * 1024
 TINY_FILE_BYTES = 12 * 1024
+PATIENCE_SECONDS = 5.0
+PATIENCE_BYTES_PER_SECOND = 1024 * 1024
+_STUCK: set[str] = set()
 
 
 def decode_file(
@@ -58,15 +63,45 @@ def decode_file(
     if len(data) < _small_file_bytes() or has_plain_fixed(header.schema):
         return decode_python(data, location, keep), header
     rows = count_rows(data, header, location)
-    try:
+    table = None
+    if location not in _STUCK:
         with _local_path(data, location, storage) as path:
-            table = decode_datafusion(path, header, location, keep)
-    except CorruptTableError:
+            table = _try_datafusion(path, header, keep, _patience(len(data)), location)
+    if table is None:
         # Names that Avro forbids, or real damage: Python reads the first and names the second.
         return decode_python(data, location, keep), header
     if table.num_rows != rows:
         raise CorruptTableError(location, f"{table.num_rows} of {rows} rows can be decoded")
     return table, header
+
+
+def _try_datafusion(
+    path: str, header: Header, keep: Collection[int] | None, seconds: float, location: str
+) -> pa.Table | None:
+    """Return what DataFusion decodes, None where it fails or takes far too long.
+
+    DataFusion loops for ever over rows that run beyond their block. It cannot be stopped then,
+    so it runs in a thread of its own that is left behind, and the file is not given to it again.
+    """
+    answers: SimpleQueue[pa.Table | None] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put(decode_datafusion(path, header, location, keep))
+        except CorruptTableError:
+            answers.put(None)
+
+    Thread(target=run, name="rowlake-avro", daemon=True).start()
+    try:
+        return answers.get(timeout=seconds)
+    except Empty:
+        _STUCK.add(location)
+        return None
+
+
+def _patience(size: int) -> float:
+    """Return a hundred times the seconds that decoding should take."""
+    return PATIENCE_SECONDS + size / PATIENCE_BYTES_PER_SECOND
 
 
 @contextmanager

@@ -5,20 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 
 import fastavro
 import pyarrow as pa
 import pytest
-from tests.manifest_samples import (
-    UNPARTITIONED,
-    committed,
-    entries,
-    entry,
-    header,
-    partition_field,
-    partition_type,
-    partition_values,
-)
 
 from rowlake.errors import CorruptTableError, RowlakeError
 from rowlake.iceberg import avro_file, manifest_reader
@@ -38,6 +29,16 @@ from rowlake.model.partition import PartitionField, PartitionSpec
 from rowlake.model.schema import Schema
 from rowlake.model.view import TableView
 from rowlake.storage.files import Storage
+from tests.manifest_samples import (
+    UNPARTITIONED,
+    committed,
+    entries,
+    entry,
+    header,
+    partition_field,
+    partition_type,
+    partition_values,
+)
 
 STORAGE = Storage({})
 
@@ -244,6 +245,23 @@ def test_damaged_manifests_are_named(tmp_path, damage, decoder):
     with pytest.raises(CorruptTableError) as caught:
         read(manifest)
     assert caught.value.location == str(path)
+
+
+def test_rows_beyond_their_block_do_not_hang_the_reader(tmp_path, monkeypatch):
+    monkeypatch.setattr(avro_file, "TINY_FILE_BYTES", 0)
+    monkeypatch.setattr(avro_file, "SMALL_FILE_BYTES", 0)
+    monkeypatch.setattr(avro_file, "PATIENCE_SECONDS", 0.2)
+    asked = []
+
+    def endless(*arguments):
+        asked.append(arguments)
+        time.sleep(1)
+
+    monkeypatch.setattr(avro_file, "decode_datafusion", endless)
+    manifest = committed(written(tmp_path, [entry()]))
+    for _ in range(2):
+        assert read(manifest)["location"].to_pylist() == [entry()["location"]]
+    assert len(asked) == 1
 
 
 def test_a_missing_manifest_is_named(tmp_path):
