@@ -108,7 +108,8 @@ def _in(bounds: Bounds, leaf: Leaf) -> NDArray[np.bool_]:
 
 
 def _null(bounds: Bounds, leaf: Leaf) -> NDArray[np.bool_]:  # noqa: ARG001
-    return bounds.nulls != 0
+    found: NDArray[np.bool_] = bounds.nulls != 0
+    return found
 
 
 def _not_null(bounds: Bounds, leaf: Leaf) -> NDArray[np.bool_]:  # noqa: ARG001

@@ -1,0 +1,55 @@
+"""Position delete files: written sorted, read per data file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rowlake.iceberg import position_delete as pd
+from tests.scanning import STORAGE
+
+
+def pairs(*rows: tuple[str, int]) -> pa.Table:
+    return pa.table({"file_path": [row[0] for row in rows], "pos": [row[1] for row in rows]})
+
+
+def test_file_is_sorted_required_and_has_reserved_ids(tmp_path) -> None:
+    path = str(tmp_path / "d" / "p.parquet")
+    made = pd.write_position_deletes(path, pairs(("b", 1), ("a", 9), ("a", 2)), STORAGE)
+    found = pq.read_table(path)
+    assert found.to_pylist() == [
+        {"file_path": "a", "pos": 2},
+        {"file_path": "a", "pos": 9},
+        {"file_path": "b", "pos": 1},
+    ]
+    assert [one.nullable for one in found.schema] == [False, False]
+    ids = [one.metadata[b"PARQUET:field_id"] for one in found.schema]
+    assert ids == [b"2147483546", b"2147483545"]
+    assert made.record_count == 3
+    assert made.referenced_data_file is None
+    assert made.lower_bounds == {pd.FILE_PATH_ID: b"a", pd.POS_ID: (1).to_bytes(8, "little")}
+    assert made.upper_bounds == {pd.FILE_PATH_ID: b"b", pd.POS_ID: (9).to_bytes(8, "little")}
+    assert made.file_size_in_bytes == (tmp_path / "d" / "p.parquet").stat().st_size
+
+
+def test_deletes_of_one_file_say_so(tmp_path) -> None:
+    made = pd.write_position_deletes(
+        str(tmp_path / "p.parquet"), pairs(("a", 1), ("a", 0)), STORAGE
+    )
+    assert made.referenced_data_file == "a"
+
+
+def test_positions_are_grouped_sorted_and_distinct() -> None:
+    batches = [
+        (pa.array(["a", "b", "a", "b", "a"]), pa.array([5, 1, 3, 1, 3])),
+        (pa.array([], pa.string()), pa.array([], pa.int64())),
+        (pa.array(["b", "c"]).dictionary_encode(), pa.array([0, 7])),
+    ]
+    found = pd.positions_by_file(batches)
+    assert {path: held.tolist() for path, held in found.items()} == {
+        "a": [3, 5],
+        "b": [0, 1],
+        "c": [7],
+    }
+    assert all(held.dtype == np.int64 for held in found.values())
