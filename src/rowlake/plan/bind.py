@@ -27,7 +27,7 @@ from rowlake.model.predicate import (
     map_leaves,
 )
 from rowlake.model.schema import Schema, field_id
-from rowlake.plan.literals import Placed, place
+from rowlake.plan.literals import Placed, place, place_all
 from rowlake.plan.sources import fields_outside_lists
 
 if TYPE_CHECKING:
@@ -130,9 +130,7 @@ def _bound_set(leaf: Leaf, column: pa.Field) -> Predicate:
         return FALSE
     if not leaf.values:
         return FALSE if leaf.op is Op.IN else TRUE
-    placed = [place(value, column) for value in leaf.values if value is not None]
-    exact = tuple(dict.fromkeys(each.value for each in placed if each.is_exact))
-    has_nan = any(each.is_nan for each in placed)
+    exact, has_nan = place_all([value for value in leaf.values if value is not None], column)
     if leaf.op is Op.IN:
         parts = [_one_of(leaf, exact)] if exact else []
         parts += [replace(leaf, op=Op.IS_NAN, values=())] if has_nan else []

@@ -6,13 +6,14 @@ where the metrics prove that no row of the data file is deleted.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.plan.facts import Facts, Span, add_metrics, no_facts
+from rowlake.plan.facts import Facts, add_metrics, no_facts
 from rowlake.plan.metrics import map_value
 from rowlake.plan.sources import fields_outside_lists
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     Numbers = np.ndarray[Any, Any]
 
 PATH_FIELD_ID = 2147483546
+LOWEST, HIGHEST = -1, 1 << 62  # ranks of bounds that are not known
 
 
 def single_paths(deletes: pa.Table) -> pa.Array:
@@ -42,19 +44,26 @@ def _path_bounds(deletes: pa.Table) -> tuple[pa.Array, pa.Array]:
 
 def path_overlap(locations: pa.Array, deletes: pa.Table, rows: Numbers) -> PairTest:
     """Test whether a data file's location is between the bounds of a position delete's paths."""
-    lower, upper = _path_bounds(deletes)
-    paths = locations.cast(pa.binary())
-    known = lower.take(pa.array(rows)).null_count < len(rows)
+    lower, upper = (bound.take(pa.array(rows)) for bound in _path_bounds(deletes))
+    if lower.null_count == len(rows) and upper.null_count == len(rows):
+        return lambda data, _: np.ones(len(data), dtype=bool)
+    places = _places(deletes, rows)
+    paths, above, below = _ranks([locations.cast(pa.binary()), lower, upper])
+    above[np.asarray(lower.is_null())] = LOWEST
+    below[np.asarray(upper.is_null())] = HIGHEST
 
     def test(data: Numbers, delete: Numbers) -> Numbers:
-        if not known:
-            return np.ones(len(data), dtype=bool)
-        path = paths.take(pa.array(data))
-        above = pc.less_equal(lower.take(pa.array(delete)), path).fill_null(True)
-        below = pc.greater_equal(upper.take(pa.array(delete)), path).fill_null(True)
-        return np.asarray(pc.and_(above, below))
+        path, held = paths[data], places[delete]
+        return np.asarray((above[held] <= path) & (path <= below[held]))
 
     return test
+
+
+def _places(deletes: pa.Table, rows: Numbers) -> Numbers:
+    """Return the position of each delete file among the chosen rows."""
+    places = np.zeros(deletes.num_rows, dtype=np.int64)
+    places[rows] = np.arange(len(rows))
+    return places
 
 
 def equality_overlap(
@@ -62,11 +71,10 @@ def equality_overlap(
 ) -> PairTest:
     """Test whether nulls, NaNs or ranges of all equality columns meet."""
     usable = fields_outside_lists(schema)
-    places = np.full(deletes.num_rows, -1, dtype=np.int64)
-    places[rows] = np.arange(len(rows))
+    places = _places(deletes, rows)
     mine = deletes.take(rows)
-    sides = [
-        (_facts(data, schema, number), _facts(mine, schema, number))
+    meetings = [
+        _Meeting.of(_facts(data, schema, number), _facts(mine, schema, number))
         for number in ids
         if number in usable and not pa.types.is_nested(schema.by_id[number].type)
     ]
@@ -74,8 +82,8 @@ def equality_overlap(
     def test(data_rows: Numbers, delete_rows: Numbers) -> Numbers:
         result = np.ones(len(data_rows), dtype=bool)
         held = places[delete_rows]
-        for of_data, of_deletes in sides:
-            result &= _meet(of_data, data_rows, of_deletes, held)
+        for meeting in meetings:
+            result &= meeting.test(data_rows, held)
         return result
 
     return test
@@ -91,22 +99,50 @@ def _facts(table: pa.Table, schema: Schema, number: int) -> Facts:
     return facts
 
 
-def _meet(left: Facts, rows: Numbers, right: Facts, others: Numbers) -> Numbers:
-    """Return where some value may be on both sides: a null, a NaN, or one of the rest."""
-    nulls = left.may_null[rows] & right.may_null[others]
-    nans = left.may_nan[rows] & right.may_nan[others]
-    numbers = ~left.no_numbers[rows] & ~right.no_numbers[others]
-    for mine, other in zip(left.spans, right.spans, strict=True):
-        numbers &= _spans_meet(_taken(mine, rows), _taken(other, others))
-    return np.asarray(nulls | nans | numbers)
+_NULL, _NAN, _NUMBER = 1, 2, 4
 
 
-def _taken(span: Span, rows: Numbers) -> Span:
-    places = pa.array(rows)
-    return Span(span.lower.take(places), span.upper.take(places))
+@dataclass(frozen=True)
+class _Meeting:
+    """Where some value of a column may be on both sides: a null, a NaN, or one of the rest.
+
+    `kinds` are bits; bounds are ranks in one order of them all, which are quick to compare.
+    """
+
+    kinds: tuple[Numbers, Numbers]
+    lower: tuple[Numbers, Numbers]
+    upper: tuple[Numbers, Numbers]
+
+    @classmethod
+    def of(cls, left: Facts, right: Facts) -> _Meeting:
+        kinds = (_kinds(left), _kinds(right))
+        if not left.spans or not right.spans:
+            least = (np.zeros(left.size), np.zeros(right.size))
+            return cls(kinds, least, least)
+        mine, other = left.spans[0], right.spans[0]
+        ranks = _ranks([mine.lower, other.lower, mine.upper, other.upper])
+        for rank, bound in zip(ranks[:2], (mine.lower, other.lower), strict=True):
+            rank[np.asarray(bound.is_null())] = LOWEST
+        for rank, bound in zip(ranks[2:], (mine.upper, other.upper), strict=True):
+            rank[np.asarray(bound.is_null())] = HIGHEST
+        return cls(kinds, (ranks[0], ranks[1]), (ranks[2], ranks[3]))
+
+    def test(self, rows: Numbers, others: Numbers) -> Numbers:
+        both = self.kinds[0][rows] & self.kinds[1][others]
+        overlap = self.lower[0][rows] <= self.upper[1][others]
+        overlap &= self.lower[1][others] <= self.upper[0][rows]
+        return np.asarray((both & (_NULL | _NAN) != 0) | ((both & _NUMBER != 0) & overlap))
 
 
-def _spans_meet(left: Span, right: Span) -> Numbers:
-    first = pc.less_equal(left.lower, right.upper).fill_null(True)
-    second = pc.less_equal(right.lower, left.upper).fill_null(True)
-    return np.asarray(pc.and_(first, second))
+def _kinds(facts: Facts) -> Numbers:
+    bits = facts.may_null * _NULL + facts.may_nan * _NAN + ~facts.no_numbers * _NUMBER
+    return np.asarray(bits, dtype=np.uint8)
+
+
+def _ranks(bounds: list[pa.Array]) -> list[Numbers]:
+    """Return the ranks of all values in one order; those of nulls mean nothing."""
+    values = pa.concat_arrays(bounds)
+    if pa.types.is_floating(values.type):
+        values = pc.add(values, pa.scalar(0.0, values.type))  # -0.0 is 0.0
+    ranks = np.asarray(pc.rank(values, tiebreaker="dense")).astype(np.int64)
+    return np.split(ranks, np.cumsum([len(bound) for bound in bounds])[:-1])

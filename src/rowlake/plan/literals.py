@@ -22,7 +22,7 @@ from rowlake.errors import InvalidStatementError
 from rowlake.model.schema import type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 _EXACT_DOUBLE_DIGITS = 15
 _EXACT_DOUBLE_INTEGER = 2**53
@@ -47,6 +47,29 @@ def place(value: Any, column: pa.Field) -> Placed:
         if test(kind):
             return convert(value, column)
     raise _mismatch(value, column)
+
+
+def place_all(values: Collection[Any], column: pa.Field) -> tuple[tuple[Any, ...], bool]:
+    """Return the literals that the column can hold, each once, and whether NaN is among them.
+
+    Long lists of what the column holds anyway are not looked at one by one.
+    """
+    distinct = dict.fromkeys(values)
+    if _all_fit(distinct, column):
+        return tuple(distinct), False
+    placed = [place(value, column) for value in distinct]
+    exact = dict.fromkeys(each.value for each in placed if each.is_exact)
+    return tuple(exact), any(each.is_nan for each in placed)
+
+
+def _all_fit(values: Collection[Any], column: pa.Field) -> bool:
+    kinds, to = set(map(type, values)), column.type
+    if kinds == {int} and pa.types.is_signed_integer(to):
+        limit = 2 ** (to.bit_width - 1)
+        return bool(-limit <= min(values) and max(values) < limit)
+    if kinds == {str}:
+        return bool(pa.types.is_string(to) or pa.types.is_large_string(to))
+    return kinds == {bytes} and bool(pa.types.is_binary(to))
 
 
 def _exactly(value: Any) -> Placed:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     PairTest = Callable[[Numbers, Numbers], Numbers]
 
 PAIR_BLOCK = 1 << 20
-MOST_PAIRS = 1 << 26  # more candidates than this are not looked at one by one
+MOST_PAIRS = 1 << 28  # more candidates than this are not looked at one by one
 
 
 @dataclass(frozen=True)
