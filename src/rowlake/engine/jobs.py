@@ -6,6 +6,8 @@ Connect names it by tag.
 
 from __future__ import annotations
 
+import signal
+import threading
 import uuid
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +17,7 @@ from rowlake.engine.progress import ProgressOption, Reporter, reporting, watchin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import FrameType
 
     from pyspark.sql import SparkSession
 
@@ -37,14 +40,17 @@ def run_job(
     raised here as they were raised there.
     """
     watched = _remote_job if is_remote(spark) else _classic_job
-    with reporting(label, progress) as reporter, watched(spark, label, reporter) as cancel:
+    with (
+        reporting(label, progress) as reporter,
+        watched(spark, label, reporter) as cancel,
+        _cancelled_on_interrupt(cancel) as interrupted,
+    ):
         try:
             return action()
-        except KeyboardInterrupt:
-            with suppress(Exception):
-                cancel()
-            raise
         except Exception as cause:
+            # A cancelled job fails; that must not hide why it was cancelled.
+            if interrupted.is_set():
+                raise KeyboardInterrupt from None
             if not is_spark_error(cause):
                 raise
             error = translated(cause, label)
@@ -52,6 +58,38 @@ def run_job(
                 raise
             # The chain would print Java's stack; our error says all there is to say.
             raise error from None
+
+
+@contextmanager
+def _cancelled_on_interrupt(cancel: Callable[[], None]) -> Iterator[threading.Event]:
+    """Cancel the job at once on Ctrl-C; the event tells that it happened.
+
+    PySpark waits for the job's end before KeyboardInterrupt can leave its call, so the job is
+    cancelled from the signal's handler, in a thread, since this one may be inside a call to Java.
+    """
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+    previous = signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        threading.Thread(target=_quietly, args=(cancel,), daemon=True).start()
+        if callable(previous):
+            previous(number, frame)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _quietly(cancel: Callable[[], None]) -> None:
+    with suppress(Exception):
+        cancel()
 
 
 @contextmanager

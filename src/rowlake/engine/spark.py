@@ -33,6 +33,7 @@ from rowlake.engine.worker import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from rowlake.engine.datasource import Planner
     from rowlake.model.schema import Schema
 
 Kernel = Callable[[Any], Iterable[pa.RecordBatch]]
@@ -47,12 +48,16 @@ MAX_SHARED_BYTES = 1024 * 1024
 class Engine:
     """Runs kernels; holds the Spark session, which is made at the first need.
 
-    `progress` is what jobs use that are not told otherwise.
+    `progress` is what jobs use that are not told otherwise. With a `source_planner` the session
+    knows `spark.read.format("rowlake")` (`rowlake.engine.datasource`).
     """
 
-    def __init__(self, spark: SparkSession | None = None) -> None:
+    def __init__(
+        self, spark: SparkSession | None = None, *, source_planner: Planner | None = None
+    ) -> None:
         self.progress: ProgressOption = False
         self._given = spark
+        self._source_planner = source_planner
         self._made = False
 
     @property
@@ -62,10 +67,13 @@ class Engine:
 
     @cached_property
     def _session(self) -> SparkSession:
-        found = self._given if self._given is not None else active_session()
-        if found is not None:
-            return found
-        session, self._made = make_session()
+        session = self._given if self._given is not None else active_session()
+        if session is None:
+            session, self._made = make_session()
+        if self._source_planner is not None:
+            from rowlake.engine.datasource import register
+
+            register(session, self._source_planner)
         return session
 
     @property
@@ -86,7 +94,7 @@ class Engine:
         # pyspark is loaded by now: a session exists.
         from rowlake.engine.types import has_time_type
 
-        return has_time_type(self.spark.version)
+        return has_time_type(self.spark)
 
     @property
     def time_zone(self) -> str:

@@ -12,6 +12,7 @@ from rowlake.errors import UnsupportedFeatureError
 from rowlake.model.schema import DOC
 
 COMMENT = "comment"
+TIME_SETTING = "spark.sql.timeType.enabled"
 
 _SIMPLE = {
     pa.bool_(): spark_types.BooleanType(),
@@ -32,10 +33,15 @@ _SIMPLE = {
 }
 
 
-def has_time_type(version: str) -> bool:
-    """Tell whether both this PySpark and a session of that version know the TIME type."""
-    major, minor = (int(part) for part in version.split(".")[:2])
-    return hasattr(spark_types, "TimeType") and (major, minor) >= (4, 1)
+def has_time_type(spark: Any) -> bool:
+    """Tell whether both this PySpark and the session know the TIME type.
+
+    Spark 4.1 has it behind a setting that is off unless someone turns it on.
+    """
+    version = tuple(int(part) for part in spark.version.split(".")[:2])
+    if version < (4, 1) or not hasattr(spark_types, "TimeType"):
+        return False
+    return str(spark.conf.get(TIME_SETTING, "true")).lower() == "true"
 
 
 def spark_schema(schema: pa.Schema, *, has_time: bool = True) -> spark_types.StructType:

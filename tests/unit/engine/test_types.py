@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as t
 
-from rowlake.engine.types import has_time_type, spark_schema
+from rowlake.engine.types import TIME_SETTING, has_time_type, spark_schema
 from rowlake.errors import UnsupportedFeatureError
 
 
@@ -75,8 +75,21 @@ def test_a_type_that_spark_lacks_is_named_with_its_column():
         one(pa.month_day_nano_interval())
 
 
+class Session:
+    """As much of a session as tells what it knows."""
+
+    def __init__(self, version, **settings):
+        self.version, self.conf = version, settings
+
+
 @pytest.mark.parametrize(
-    ("version", "expected"), [("4.0.1", False), ("4.1.4", True), ("4.3.0", True), ("5.0.0", True)]
+    ("version", "settings", "expected"),
+    [
+        ("4.0.1", {}, False),
+        ("4.1.4", {TIME_SETTING: "false"}, False),
+        ("4.1.4", {TIME_SETTING: "true"}, True),
+        ("5.0.0", {}, True),
+    ],
 )
-def test_time_came_with_spark_4_1(version, expected):
-    assert has_time_type(version) is expected
+def test_time_needs_spark_4_1_and_its_setting(version, settings, expected):
+    assert has_time_type(Session(version, **settings)) is expected

@@ -1,0 +1,168 @@
+"""`spark.read.format("rowlake")`: lake tables through Spark's Python data source API.
+
+Spark plans such a read in a Python process of its own, so what knows tables is named, not held:
+a `Planner`, a module-level function that takes the read's options and returns a `Relation`.
+Filters that Spark offers only prune: Spark evaluates them again on the rows it gets, so a filter
+that is not understood costs time, never rows.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql import datasource as api
+
+from rowlake.engine.present import Presenter, is_uuid
+from rowlake.engine.types import has_time_type, spark_schema
+from rowlake.model.predicate import Leaf, Op, Predicate, conjunction, negation
+
+NAME = "rowlake"
+PUSHDOWN_SETTING = "spark.sql.python.filterPushdown.enabled"
+
+
+class Relation(Protocol):
+    """A table at one snapshot, as a read needs it."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, in the table's types."""
+
+    def plan(
+        self, predicate: Predicate | None
+    ) -> tuple[Callable[[Any], Iterable[pa.RecordBatch]], Sequence[Any]]:
+        """Return a kernel and the tasks that hold every row for which the predicate is TRUE.
+
+        The predicate is not bound; what the planner cannot use of it, it leaves out.
+        """
+
+
+Planner = Callable[[Mapping[str, str]], Relation]
+
+
+class RowlakeSource(api.DataSource):  # type: ignore[misc]
+    """The data source; `register` makes a subclass with these three set."""
+
+    planner: Planner
+    has_time = True
+    pushes = False
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what users write after `format`."""
+        return NAME
+
+    def schema(self) -> Any:
+        """Return the table's columns in Spark's types."""
+        return spark_schema(self._relation().schema, has_time=self.has_time)
+
+    def reader(self, schema: Any) -> api.DataSourceReader:  # noqa: ARG002 - ours is the table's
+        """Return a reader of the table."""
+        kind = PushingReader if self.pushes else Reader
+        return kind(self._relation(), has_time=self.has_time)
+
+    def _relation(self) -> Relation:
+        return type(self).planner(dict(self.options))
+
+
+class Partition(api.InputPartition):  # type: ignore[misc]
+    """One task with its kernel."""
+
+    def __init__(self, kernel: Any, task: Any) -> None:
+        super().__init__(None)
+        self.kernel, self.task = kernel, task
+
+
+class Reader(api.DataSourceReader):  # type: ignore[misc]
+    """Reads all rows."""
+
+    def __init__(self, relation: Relation, *, has_time: bool) -> None:
+        self._relation, self._has_time = relation, has_time
+        self._predicate: Predicate | None = None
+
+    def partitions(self) -> list[Partition]:
+        """Return one partition per task, or one of no rows where no file may match."""
+        kernel, tasks = self._relation.plan(self._predicate)
+        return [Partition(kernel, task) for task in tasks] or [Partition(_no_rows, None)]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one task, in Spark's types."""
+        presenter = Presenter(self._relation.schema, has_time=self._has_time)
+        yield from map(presenter, partition.kernel(partition.task))
+
+
+class PushingReader(Reader):
+    """Reads rows of the files that may match the query's filters.
+
+    A class of its own: where the session has filter push-down off, Spark refuses readers that
+    have `pushFilters`.
+    """
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
+        """Take what prunes; give all filters back for Spark to evaluate."""
+        understood = [as_predicate(one, self._relation.schema) for one in filters]
+        parts = [part for part in understood if part is not None]
+        self._predicate = conjunction(*parts) if parts else None
+        return filters
+
+
+def _no_rows(_: Any) -> Iterator[pa.RecordBatch]:
+    return iter(())
+
+
+def register(spark: Any, planner: Planner) -> None:
+    """Make `spark.read.format("rowlake")` known to the session; registering again replaces."""
+    pushes = str(spark.conf.get(PUSHDOWN_SETTING, "false")).lower() == "true"
+    bound = {"planner": staticmethod(planner), "has_time": has_time_type(spark), "pushes": pushes}
+    spark.dataSource.register(type("RowlakeSource", (RowlakeSource,), bound))
+
+
+_COMPARISONS = {
+    "EqualTo": Op.EQ,
+    "GreaterThan": Op.GT,
+    "GreaterThanOrEqual": Op.GE,
+    "LessThan": Op.LT,
+    "LessThanOrEqual": Op.LE,
+    "StringStartsWith": Op.STARTS_WITH,
+}
+
+
+def as_predicate(pushed: Any, schema: pa.Schema) -> Predicate | None:
+    """Return a filter of Spark's as a predicate, None where there is no faithful one."""
+    kind = type(pushed).__name__
+    if kind == "Not":
+        inner = as_predicate(pushed.child, schema)
+        return negation(inner) if inner is not None else None
+    if kind == "IsNull":
+        return Leaf(pushed.attribute, Op.IS_NULL)
+    if kind == "IsNotNull":
+        return Leaf(pushed.attribute, Op.NOT_NULL)
+    field = _column(pushed.attribute, schema)
+    if field is None:
+        return None
+    if kind == "In" and all(_fits(value, field) for value in pushed.value):
+        return Leaf(pushed.attribute, Op.IN, tuple(pushed.value))
+    if kind in _COMPARISONS and _fits(pushed.value, field):
+        return Leaf(pushed.attribute, _COMPARISONS[kind], (pushed.value,))
+    return None
+
+
+def _column(path: tuple[str, ...], schema: pa.Schema) -> pa.Field | None:
+    """Return the column at a path, None for nested ones and those that Spark sees as text."""
+    if len(path) != 1 or path[0] not in schema.names:
+        return None
+    field = schema.field(path[0])
+    is_time = pa.types.is_time(field.type)
+    nanoseconds = pa.types.is_timestamp(field.type) and field.type.unit == "ns"
+    return None if is_uuid(field) or is_time or nanoseconds else field
+
+
+def _fits(value: Any, field: pa.Field) -> bool:
+    """Tell whether a value means the same here and in Spark; instants must say their zone."""
+    if value is None:
+        return False
+    if isinstance(value, datetime.datetime):
+        return (value.tzinfo is None) == (getattr(field.type, "tz", None) is None)
+    return True
