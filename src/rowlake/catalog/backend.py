@@ -28,6 +28,15 @@ class Backend(Protocol):
     def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:
         """Return the table as it is now; `known` may save reading what has not changed."""
 
+    def exists(self, identifier: Identifier) -> bool:
+        """Return whether there is such a table, readable or not."""
+
+    def register(self, identifier: Identifier, metadata_location: str) -> None:
+        """Add a table whose metadata file is there."""
+
+    def rename(self, identifier: Identifier, to: Identifier) -> None:
+        """Give a table another name."""
+
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates; nothing is written yet."""
 

@@ -34,6 +34,18 @@ class FileSystemBackend:
         metadata = read_metadata(version.location, self.catalog.storage)
         return self._handle(identifier, metadata, version.location)
 
+    def exists(self, identifier: Identifier) -> bool:
+        """Return whether there is such a table, readable or not."""
+        return self.catalog.table_exists(identifier)
+
+    def register(self, identifier: Identifier, metadata_location: str) -> None:
+        """Not possible: a table is where its name says."""
+        self.catalog.register_table(identifier, metadata_location)
+
+    def rename(self, identifier: Identifier, to: Identifier) -> None:
+        """Not possible: the location of a table is its name."""
+        self.catalog.rename_table(identifier, to)
+
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates."""
         metadata = self.catalog.new_table_metadata(identifier, definition)

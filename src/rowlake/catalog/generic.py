@@ -48,6 +48,18 @@ class GenericBackend:
         """Return the table as it is now."""
         return handle_of(self.catalog, identifier, self.catalog.load_table(identifier))
 
+    def exists(self, identifier: Identifier) -> bool:
+        """Return whether there is such a table."""
+        return bool(self.catalog.table_exists(identifier))
+
+    def register(self, identifier: Identifier, metadata_location: str) -> None:
+        """Add a table whose metadata file is there."""
+        self.catalog.register_table(identifier, metadata_location)
+
+    def rename(self, identifier: Identifier, to: Identifier) -> None:
+        """Give a table another name."""
+        self.catalog.rename_table(identifier, to)
+
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates; a REST catalog says where it will be."""
         transaction = self.catalog.create_table_transaction(

@@ -52,18 +52,15 @@ class TableHandle:
 
     def to_pyiceberg(self) -> Table:
         """Return the table as PyIceberg's own object."""
-        from pyiceberg.io import load_file_io
         from pyiceberg.table import Table
 
-        io = load_file_io(
-            {**self.catalog.properties, **self.metadata.properties, **self.io_properties},
-            self.metadata_location or self.metadata.location,
-        )
+        from rowlake.catalog.io import StorageFileIO
+
         return Table(
             self.identifier,
             self.metadata,
             self.metadata_location or "",
-            io,
+            StorageFileIO(dict(self.io_properties)),
             self.catalog,
             dict(self.config),
         )

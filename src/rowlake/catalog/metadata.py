@@ -14,12 +14,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError as PydanticValidationError
-from pyiceberg.exceptions import ValidationError
+from pyiceberg.exceptions import CommitFailedException, ValidationError
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadataUtil, TableMetadataV1, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
-from pyiceberg.table.update import RemovePropertiesUpdate, update_table_metadata
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    RemovePropertiesUpdate,
+    update_table_metadata,
+)
 
 from rowlake.catalog._compat import next_row_id
 from rowlake.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
@@ -78,11 +82,40 @@ def _check_format_version(text: str) -> None:
 def apply_updates(
     base: TableMetadata, base_location: str | None, updates: Sequence[TableUpdate]
 ) -> TableMetadata:
-    """Return the metadata after the updates; its log names the file it came from."""
+    """Return the metadata after the updates; its log names the file it came from.
+
+    Raises CommitFailedException for a snapshot made before another took its place in order.
+    """
+    _check_order(base, updates)
     changed = update_table_metadata(
         base, tuple(_lenient(base, updates)), metadata_location=base_location
     )
     return _complete(changed)
+
+
+def _check_order(base: TableMetadata, updates: Sequence[TableUpdate]) -> None:
+    """Check that new snapshots follow those of all branches (PyIceberg does it for v2 only).
+
+    Spec: sequence numbers grow by commit, and row ids are given once.
+    """
+    if isinstance(base, TableMetadataV1):
+        return
+    last = base.last_sequence_number
+    for update in updates:
+        if not isinstance(update, AddSnapshotUpdate):
+            continue
+        added = update.snapshot
+        if added.parent_snapshot_id is not None and (added.sequence_number or 0) <= last:
+            raise CommitFailedException(
+                f"snapshot {added.snapshot_id} has the sequence number {added.sequence_number}, "
+                f"but the table is at {last} already"
+            )
+        taken = next_row_id(base)
+        if taken is not None and added.first_row_id is not None and added.first_row_id < taken:
+            raise CommitFailedException(
+                f"snapshot {added.snapshot_id} starts at the row id {added.first_row_id}, but the "
+                f"table is at {taken} already"
+            )
 
 
 def from_nothing(updates: Sequence[TableUpdate]) -> TableMetadata:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import Catalog, list_catalogs, load_catalog
+from pyiceberg.utils.config import Config
 
 from rowlake.catalog.failures import is_of_database, is_of_network, without_password
+from rowlake.catalog.io import IMPLEMENTATION, OURS
 from rowlake.catalog.names import near
 from rowlake.errors import InvalidStatementError, RowlakeError, StorageError
 from rowlake.storage.failures import storage_failure
@@ -68,7 +70,9 @@ def _without_server(warehouse: str) -> Catalog:
     folder = Path(split(warehouse).path)
     _make_folder(folder)
     try:
-        return EmbeddedCatalog(NAME, folder / FILE_NAME, warehouse=warehouse)
+        return EmbeddedCatalog(
+            NAME, folder / FILE_NAME, warehouse=warehouse, **{IMPLEMENTATION: OURS}
+        )
     except Exception as error:
         raise _not_opened(str(folder / FILE_NAME), error) from error
 
@@ -83,7 +87,8 @@ def _make_folder(folder: Path) -> None:
 def _filesystem(warehouse: str, properties: Mapping[str, str]) -> Catalog:
     from rowlake.catalog.filesystem import FileSystemCatalog
 
-    opened = FileSystemCatalog(NAME, **{**properties, "warehouse": warehouse})
+    given = {IMPLEMENTATION: OURS, **properties, "warehouse": warehouse}
+    opened = FileSystemCatalog(NAME, **given)
     if is_remote(warehouse):
         opened.storage.folders(warehouse)  # a bucket that is not there should be known now
     else:
@@ -115,8 +120,10 @@ def _by_properties(properties: dict[str, str], warehouse: str | None) -> Catalog
 
 
 def _load(name: str, properties: Mapping[str, str]) -> Catalog:
+    configured = Config().get_catalog_config(name) or {}
+    io = {} if IMPLEMENTATION in configured else {IMPLEMENTATION: OURS}
     try:
-        opened = load_catalog(name, **properties)
+        opened = load_catalog(name, **{**io, **properties})
     except Exception as error:
         raise _not_opened(str(properties.get("uri", name)), error) from error
     if "pyiceberg.catalog.sql" in sys.modules and hasattr(opened, "engine"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowlake.catalog.io import StorageFileIO
 from rowlake.errors import InvalidStatementError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _files_of_snapshots(handle: TableHandle) -> set[str]:
     snapshots = handle.metadata.snapshots
     if not snapshots:
         return set()
-    io = handle.to_pyiceberg().io
+    io = StorageFileIO(dict(handle.io_properties))
     manifests = {
         manifest.manifest_path: manifest
         for snapshot in snapshots

@@ -75,6 +75,24 @@ class SqlBackend:
         metadata = read_metadata(location, Storage(self.catalog.properties))
         return self._handle(identifier, metadata, location)
 
+    def exists(self, identifier: Identifier) -> bool:
+        """Return whether there is such a table, readable or not."""
+        return self._pointer(identifier) is not None
+
+    def rename(self, identifier: Identifier, to: Identifier) -> None:
+        """Give a table another name; its files stay where they are."""
+        if not self.catalog.namespace_exists(to[:-1]):
+            raise NoSuchNamespaceError(f"Namespace does not exist: {to[:-1]}")
+        values = {"table_namespace": ".".join(to[:-1]), "table_name": to[-1]}
+        try:
+            with Session(self.catalog.engine) as session:
+                session.execute(
+                    update(IcebergTables).where(*self._row(identifier)).values(**values)
+                )
+                session.commit()
+        except IntegrityError as error:
+            raise TableAlreadyExistsError(f"Table already exists: {to}") from error
+
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates."""
         if self._pointer(identifier) is not None:
@@ -179,18 +197,18 @@ class SqlBackend:
         location = new_location(metadata, 0)
         staged.storage.write(location, to_bytes(metadata, location))
         try:
-            self.insert(staged.identifier, location)
+            self.register(staged.identifier, location)
         except (TableAlreadyExistsError, NoSuchNamespaceError):
             staged.storage.delete([location])
             raise
         return replace(staged, metadata=metadata, metadata_location=location)
 
-    def insert(self, identifier: Identifier, location: str) -> None:
+    def register(self, identifier: Identifier, metadata_location: str) -> None:
         """Add the row of a table whose metadata file is there."""
         namespace = ".".join(identifier[:-1])
         if not self.catalog.namespace_exists(identifier[:-1]):
             raise NoSuchNamespaceError(f"Namespace does not exist: {namespace}")
-        row = sql_row(self.catalog, namespace, identifier[-1], location)
+        row = sql_row(self.catalog, namespace, identifier[-1], metadata_location)
         try:
             with Session(self.catalog.engine) as session:
                 session.execute(insert(IcebergTables).values(**row))

@@ -46,7 +46,7 @@ def table_exists(catalog: Catalog, name: Name) -> bool:
     identifier = table_levels(name)
     with failing(catalog, f"look for {quoted(identifier)}", identifier):
         try:
-            return bool(catalog.table_exists(identifier))
+            return backend_of(catalog).exists(identifier)
         except theirs.NoSuchNamespaceError:
             return False
 
@@ -73,9 +73,9 @@ def register_table(catalog: Catalog, name: Name, metadata_location: str) -> Tabl
     identifier = table_levels(name)
     with failing(catalog, f"register {quoted(identifier)}", identifier):
         read_metadata(metadata_location, Storage(catalog.properties))
-        if catalog.table_exists(identifier):
+        if backend_of(catalog).exists(identifier):
             raise theirs.TableAlreadyExistsError
-        catalog.register_table(identifier, metadata_location)
+        backend_of(catalog).register(identifier, metadata_location)
     return load_table(catalog, identifier)
 
 
@@ -84,15 +84,24 @@ def drop_table(catalog: Catalog, name: Name, *, purge: bool = False) -> None:
 
     The file-system catalog has no table without its folder, so there the folder always goes.
     """
-    handle = load_table(catalog, name)
-    with failing(catalog, f"drop {handle.name}", handle.identifier):
-        if not purge:
-            return catalog.drop_table(handle.identifier)
-        gc_allowed(handle)
-        if _purges_itself(catalog):
-            return catalog.purge_table(handle.identifier)
+    if purge:
+        return _purge(load_table(catalog, name))
+    identifier = table_levels(name)
+    with failing(catalog, f"drop {quoted(identifier)}", identifier):
+        try:
+            catalog.drop_table(identifier)
+        except (theirs.NoSuchTableError, theirs.NoSuchNamespaceError) as error:
+            raise _not_found(catalog, identifier) from error
+    return None
+
+
+def _purge(handle: TableHandle) -> None:
+    gc_allowed(handle)
+    with failing(handle.catalog, f"drop {handle.name}", handle.identifier):
+        if _purges_itself(handle.catalog):
+            return handle.catalog.purge_table(handle.identifier)
         files = files_of(handle)
-        catalog.drop_table(handle.identifier)
+        handle.catalog.drop_table(handle.identifier)
         handle.storage.delete(files)
         _remove_empty_folders(handle)
     return None
@@ -110,13 +119,14 @@ def _remove_empty_folders(handle: TableHandle) -> None:
 def rename_table(catalog: Catalog, name: Name, new_name: Name) -> TableHandle:
     """Rename a table."""
     identifier, to = table_levels(name), table_levels(new_name)
-    load_table(catalog, identifier)
-    what = f"rename {quoted(identifier)} to {quoted(to)}"
-    with failing(catalog, what, to):
-        if not isinstance(catalog, FileSystemCatalog) and catalog.table_exists(to):
+    backend = backend_of(catalog)
+    with failing(catalog, f"rename {quoted(identifier)} to {quoted(to)}", to):
+        if not backend.exists(identifier):
+            raise _not_found(catalog, identifier)
+        if table_exists(catalog, to):
             raise theirs.TableAlreadyExistsError
         try:
-            catalog.rename_table(identifier, to)
+            backend.rename(identifier, to)
         except theirs.NoSuchNamespaceError as error:
             raise _no_namespace(catalog, to[:-1]) from error
     return load_table(catalog, to)

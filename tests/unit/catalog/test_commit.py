@@ -218,6 +218,24 @@ def test_a_race_lost_between_reading_and_swapping_is_a_conflict_that_leaves_no_f
     assert len(metadata_files) == 2
 
 
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_commit_to_another_branch_makes_a_snapshot_stale(
+    catalog: Catalog, definition: Definition, version: str
+) -> None:
+    given = Definition(definition.schema, properties={"format-version": version})
+    first = tables.create_table(catalog, "ns.v", given)
+    head = landed(commit_updates(first, appending(first, 1), at_head(first)))
+    side = appending(head, 2)
+    side[1] = SetSnapshotRefUpdate(ref_name="side", type="branch", snapshot_id=2)
+    landed(commit_updates(head, side, []))
+    outcome = commit_updates(head, appending(head, 3), at_head(head))
+    assert isinstance(outcome, Conflict)
+    assert "already" in outcome.cause
+    fresh = tables.refresh(head)
+    after = landed(commit_updates(fresh, appending(fresh, 3), at_head(fresh)))
+    assert [one.sequence_number for one in after.metadata.snapshots] == [1, 2, 3]
+
+
 def test_committing_to_a_dropped_table_says_so(catalog: Catalog, table: TableHandle) -> None:
     tables.drop_table(catalog, "ns.t")
     with pytest.raises(TableNotFoundError):

@@ -5,6 +5,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.memory import InMemoryCatalog
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
     from rowlake.catalog.handle import TableHandle
+
+
+ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("s", pa.string())])
 
 
 def files_below(folder: Path) -> list[str]:
@@ -142,7 +146,17 @@ def test_a_warehouse_with_an_odd_path_works(
         tables.create_namespace(opened, "ns")
         made = tables.create_table(opened, "ns.t", definition)
         assert made.metadata.location == f"{form}/ns/t"
-        assert tables.load_table(open_catalog(form, kind), "ns.t").metadata == made.metadata
+        again = open_catalog(form, kind)
+        assert tables.load_table(again, "ns.t").metadata == made.metadata
+        assert tables.table_exists(again, "ns.t")
+        theirs = again.load_table("ns.t")
+        theirs.append(pa.table({"id": pa.array([1, 2]), "s": ["a", "b"]}, schema=ROWS))
+        assert again.load_table("ns.t").scan().to_arrow().num_rows == 2
+        if kind is None:
+            tables.rename_table(again, "ns.t", "ns.u")
+        tables.drop_table(again, "ns.t" if kind else "ns.u", purge=True)
+        left = [name for name in files_below(tmp_path) if not name.endswith("catalog.db")]
+        assert left == []
 
 
 def test_pyiceberg_itself_opens_the_embedded_catalog(
@@ -369,6 +383,15 @@ def test_metadata_that_cannot_be_read_says_why(
     with pytest.raises(error, match=cause) as caught:
         tables.load_table(catalog, "ns.t")
     assert str(table.metadata_location) in str(caught.value)
+
+
+def test_a_damaged_table_can_still_be_dropped(catalog: Catalog, table: TableHandle) -> None:
+    Path(str(table.metadata_location)).write_text("{ not json")
+    assert tables.table_exists(catalog, "ns.t")
+    tables.drop_table(catalog, "ns.t")
+    assert not tables.table_exists(catalog, "ns.t")
+    with pytest.raises(TableNotFoundError):
+        tables.drop_table(catalog, "ns.t")
 
 
 def test_a_metadata_file_that_is_gone_is_a_corrupt_table(

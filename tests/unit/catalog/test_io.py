@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+import pytest
+from pyiceberg.io import load_file_io
+
+from rowlake.catalog.io import IMPLEMENTATION, OURS, StorageFileIO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def io() -> StorageFileIO:
+    loaded = load_file_io({IMPLEMENTATION: OURS})
+    assert isinstance(loaded, StorageFileIO)
+    return loaded
+
+
+def test_files_are_written_read_and_deleted(io: StorageFileIO, tmp_path: Path) -> None:
+    location = f"file:{tmp_path}/a #b/x"
+    out = io.new_output(location)
+    assert not out.exists()
+    with out.create() as stream:
+        stream.write(b"12345")
+    assert len(io.new_input(location)) == 5
+    with out.to_input_file().open() as stream:
+        assert stream.read() == b"12345"
+    with pytest.raises(FileExistsError):
+        out.create()
+    with out.create(overwrite=True) as stream:
+        stream.write(b"1")
+    io.delete(io.new_input(location))
+    assert not out.exists()
+
+
+def test_failures_are_those_that_pyiceberg_expects(io: StorageFileIO, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        io.new_input(f"{tmp_path}/none").open()
+    with pytest.raises(OSError, match="Cannot delete"):
+        io.delete(str(tmp_path))
+
+
+def test_it_travels(io: StorageFileIO) -> None:
+    assert pickle.loads(pickle.dumps(io)).properties == io.properties
