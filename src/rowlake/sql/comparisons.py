@@ -129,7 +129,7 @@ def _on_grid(
 
 
 def _is_exact(value: float, limit: int) -> bool:
-    return math.isfinite(value) and abs(value) <= limit
+    return math.isfinite(value) and abs(value) < limit
 
 
 def _doubles(column: Column, op: Op, literal: Literal) -> Predicate | None:

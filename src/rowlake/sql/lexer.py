@@ -63,7 +63,7 @@ _TOKEN = re.compile(
     | (?P<QUOTED>`(?:[^`]|``)+`)
     | (?P<NUMBER>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:BD|bd|Bd|bD|[LlSsYyDdFf])?(?!\w))
     | (?P<WORD>\w+)
-    | (?P<PARAMETER>:[A-Za-z_]\w*|\?)
+    | (?P<PARAMETER>(?<![\w`\]])[:][A-Za-z_]\w*|\?)
     | (?P<SYMBOL>/\*\+|\*/|<=>|\|>|\|\||<=|>=|<>|!=|==|=>|->|::|[-+*/%=<>(){}\[\],.;:!~&|^@$])
     """,
     re.VERBOSE | re.DOTALL,

@@ -61,7 +61,6 @@ def _alter_namespace(cursor: Cursor) -> Statement:
 
 
 def _take_actions(cursor: Cursor) -> tuple[AlterAction, ...]:
-    at = cursor.current
     verb = cursor.accept_one(
         "RENAME", "ADD", "DROP", "ALTER", "CHANGE", "REPLACE", "SET", "UNSET", "WRITE", "CREATE"
     )
@@ -80,8 +79,6 @@ def _take_actions(cursor: Cursor) -> tuple[AlterAction, ...]:
         "WRITE": _take_write,
         "CREATE": _take_create,
     }
-    if cursor.at_end():
-        cursor.fail(f"Expected more after {verb}", at)
     return (actions[verb](cursor),)
 
 

@@ -1,0 +1,366 @@
+"""Statements and what they ask for."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rowlake.errors import InvalidStatementError
+from rowlake.sql import statements as s
+from rowlake.sql.lexer import Lexer
+from rowlake.sql.parse import parse
+from rowlake.sql.statements import PartitionTerm as Part
+from rowlake.sql.types import Field, List, Map, Primitive, Struct
+
+INT, LONG, TEXT = Primitive("int"), Primitive("long"), Primitive("string")
+
+
+def created(text: str) -> s.CreateTable:
+    found = parse(text)
+    assert isinstance(found, s.CreateTable)
+    return found
+
+
+def action(text: str) -> object:
+    found = parse(f"ALTER TABLE ns.t {text}")
+    assert isinstance(found, s.AlterTable)
+    assert found.name == ("ns", "t")
+    (only,) = found.actions
+    return only
+
+
+ACTIONS = {
+    "RENAME TO ns.u": s.RenameTable(("ns", "u")),
+    "rename column a.b to c": s.RenameColumn(("a", "b"), "c"),
+    "ADD COLUMN x int": s.AddColumns((s.NewColumn(Field("x", INT)),)),
+    "ADD COLUMNS (x int FIRST, a.y string COMMENT 'why' AFTER z)": s.AddColumns(
+        (
+            s.NewColumn(Field("x", INT), after=""),
+            s.NewColumn(Field("y", TEXT, comment="why"), ("a",), "z"),
+        )
+    ),
+    "ADD COLUMN IF NOT EXISTS x int DEFAULT 1 + f(2, 3) COMMENT 'c'": s.AddColumns(
+        (s.NewColumn(Field("x", INT, comment="c", default="1 + f(2, 3)")),), True
+    ),
+    "ADD COLUMN points.element.z double": s.AddColumns(
+        (s.NewColumn(Field("z", Primitive("double")), ("points", "element")),)
+    ),
+    "DROP COLUMN a.b": s.DropColumns((("a", "b"),)),
+    "DROP COLUMNS IF EXISTS (a, `b c`)": s.DropColumns((("a",), ("b c",)), True),
+    "ALTER COLUMN x TYPE bigint": s.AlterColumn(("x",), type=LONG),
+    "ALTER COLUMN x DROP NOT NULL": s.AlterColumn(("x",), required=False),
+    "ALTER COLUMN x SET NOT NULL": s.AlterColumn(("x",), required=True),
+    "ALTER COLUMN a.b COMMENT 'it''s'": s.AlterColumn(("a", "b"), comment="it's"),
+    "ALTER COLUMN x FIRST": s.AlterColumn(("x",), after=""),
+    "ALTER COLUMN a.x AFTER y": s.AlterColumn(("a", "x"), after="y"),
+    "ALTER COLUMN x SET DEFAULT 7": s.AlterColumn(("x",), default="7"),
+    "ALTER COLUMN x DROP DEFAULT": s.AlterColumn(("x",), default=""),
+    "CHANGE COLUMN x x bigint COMMENT 'c' FIRST": s.AlterColumn(
+        ("x",), type=LONG, comment="c", after=""
+    ),
+    "REPLACE COLUMNS (a int, b string)": s.ReplaceColumns((Field("a", INT), Field("b", TEXT))),
+    "SET TBLPROPERTIES ('a.b' = 'c', d.e-f = 1, g = true)": s.SetProperties(
+        {"a.b": "c", "d.e-f": "1", "g": "true"}
+    ),
+    "UNSET TBLPROPERTIES IF EXISTS ('a', b.c)": s.UnsetProperties(("a", "b.c"), True),
+    "SET LOCATION 's3://b/t'": s.SetLocation("s3://b/t"),
+    "ADD PARTITION FIELD bucket(16, id) AS shard": s.AddPartitionField(
+        Part("bucket[16]", ("id",), "shard")
+    ),
+    "ADD PARTITION FIELD truncate(data, 4)": s.AddPartitionField(Part("truncate[4]", ("data",))),
+    "ADD PARTITION FIELD truncate(4, data)": s.AddPartitionField(Part("truncate[4]", ("data",))),
+    "DROP PARTITION FIELD shard": s.DropPartitionField(Part("identity", ("shard",))),
+    "DROP PARTITION FIELD days(ts)": s.DropPartitionField(Part("day", ("ts",))),
+    "REPLACE PARTITION FIELD ts_day WITH hours(ts) AS h": s.ReplacePartitionField(
+        Part("identity", ("ts_day",)), Part("hour", ("ts",), "h")
+    ),
+    "WRITE ORDERED BY a, b DESC NULLS FIRST": s.SetWriteOrder(
+        "range",
+        (s.SortTerm("identity", ("a",)), s.SortTerm("identity", ("b",), False, True)),
+    ),
+    "WRITE LOCALLY ORDERED BY (bucket(4, a) DESC)": s.SetWriteOrder(
+        "none", (s.SortTerm("bucket[4]", ("a",), False, False),)
+    ),
+    "WRITE DISTRIBUTED BY PARTITION": s.SetWriteOrder("hash", ()),
+    "WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY a": s.SetWriteOrder(
+        "hash", (s.SortTerm("identity", ("a",)),)
+    ),
+    "WRITE UNORDERED": s.SetWriteOrder("none", ()),
+    "SET IDENTIFIER FIELDS id, a.b": s.SetIdentifierFields((("id",), ("a", "b"))),
+    "DROP IDENTIFIER FIELDS id": s.DropIdentifierFields((("id",),)),
+    "CREATE BRANCH b": s.CreateRef("branch", "b"),
+    "CREATE OR REPLACE BRANCH `b-1` AS OF VERSION 12 RETAIN 7 DAYS "
+    "WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 HOURS": s.CreateRef(
+        "branch", "b-1", "create or replace", False, 12, 604_800_000, 2, 10_800_000
+    ),
+    "CREATE BRANCH IF NOT EXISTS b WITH SNAPSHOT RETENTION 3 SNAPSHOTS": s.CreateRef(
+        "branch", "b", if_not_exists=True, min_snapshots_to_keep=3
+    ),
+    "REPLACE BRANCH b AS OF VERSION 3": s.CreateRef("branch", "b", "replace", snapshot_id=3),
+    "CREATE TAG x AS OF VERSION 5 RETAIN 30 MINUTES": s.CreateRef(
+        "tag", "x", snapshot_id=5, max_ref_age_ms=1_800_000
+    ),
+    "DROP BRANCH IF EXISTS b": s.DropRef("branch", "b", True),
+    "DROP TAG x": s.DropRef("tag", "x"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), ACTIONS.items(), ids=list(ACTIONS))
+def test_alter_table(text, expected):
+    assert action(text) == expected
+    assert action(f"  {text} ;") == expected
+
+
+def test_alter_several_columns_at_once():
+    found = parse("ALTER TABLE t ALTER COLUMN a TYPE bigint, b COMMENT 'x'")
+    assert found == s.AlterTable(
+        ("t",), (s.AlterColumn(("a",), type=LONG), s.AlterColumn(("b",), comment="x"))
+    )
+
+
+STATEMENTS = {
+    "DROP TABLE ns.t": s.DropTable(("ns", "t")),
+    "DROP TABLE IF EXISTS `a.b`.`c d` PURGE;": s.DropTable(("a.b", "c d"), True, True),
+    "CREATE NAMESPACE ns": s.CreateNamespace(("ns",)),
+    "CREATE SCHEMA IF NOT EXISTS a.b COMMENT 'c' LOCATION 'l' WITH DBPROPERTIES ('k'='v')": (
+        s.CreateNamespace(("a", "b"), True, "c", "l", {"k": "v"})
+    ),
+    "DROP DATABASE IF EXISTS ns CASCADE": s.DropNamespace(("ns",), True, True),
+    "ALTER NAMESPACE ns SET PROPERTIES ('a'='b')": s.AlterNamespace(("ns",), {"a": "b"}),
+    "USE ns": s.Use(("ns",)),
+    "USE NAMESPACE a.b": s.Use(("a", "b")),
+    "SHOW TABLES": s.ShowTables(),
+    "SHOW TABLES IN ns LIKE 'a*'": s.ShowTables(("ns",), "a*"),
+    "SHOW TABLES FROM ns 'a*'": s.ShowTables(("ns",), "a*"),
+    "SHOW NAMESPACES": s.ShowNamespaces(),
+    "SHOW DATABASES LIKE 'x'": s.ShowNamespaces(None, "x"),
+    "SHOW SCHEMAS IN a": s.ShowNamespaces(("a",)),
+    "SHOW CREATE TABLE ns.t": s.ShowCreateTable(("ns", "t")),
+    "SHOW TBLPROPERTIES t": s.ShowProperties(("t",)),
+    "SHOW TBLPROPERTIES t ('a.b')": s.ShowProperties(("t",), "a.b"),
+    "SHOW TBLPROPERTIES t (a.b)": s.ShowProperties(("t",), "a.b"),
+    "SHOW COLUMNS IN t": s.ShowColumns(("t",)),
+    "SHOW PARTITIONS t": s.ShowPartitions(("t",)),
+    "SHOW FUNCTIONS": s.Passthrough("SHOW FUNCTIONS"),
+    "DESCRIBE t": s.DescribeTable(("t",)),
+    "DESC TABLE EXTENDED ns.t": s.DescribeTable(("ns", "t"), True),
+    "DESCRIBE FORMATTED ns.t": s.DescribeTable(("ns", "t"), True),
+    "DESCRIBE ns.t a.b": s.DescribeTable(("ns", "t"), False, ("a", "b")),
+    "DESCRIBE extended": s.DescribeTable(("extended",)),
+    "DESCRIBE HISTORY ns.t": s.DescribeHistory(("ns", "t")),
+    "DESCRIBE HISTORY ns.t LIMIT 3": s.DescribeHistory(("ns", "t"), 3),
+    "DESCRIBE NAMESPACE EXTENDED ns": s.DescribeNamespace(("ns",), True),
+    "DESCRIBE SELECT 1": s.Passthrough("DESCRIBE SELECT 1"),
+    "DESCRIBE FUNCTION abs": s.Passthrough("DESCRIBE FUNCTION abs"),
+    "TRUNCATE TABLE ns.t": s.Truncate(("ns", "t")),
+    "INSERT INTO ns.t VALUES (1, 'a')": s.Insert(("ns", "t"), "VALUES (1, 'a')", 17),
+    "INSERT INTO TABLE t (a, `b c`) SELECT 1, 2;": s.Insert(
+        ("t",), "SELECT 1, 2", 31, ("a", "b c")
+    ),
+    "INSERT INTO t BY NAME SELECT 1 AS a": s.Insert(("t",), "SELECT 1 AS a", 22, by_name=True),
+    "INSERT INTO t (SELECT 1)": s.Insert(("t",), "(SELECT 1)", 14),
+    "INSERT OVERWRITE t SELECT * FROM u": s.Insert(("t",), "SELECT * FROM u", 19, overwrite=True),
+    "INSERT OVERWRITE TABLE t PARTITION (a = 1 + 2, b) (c) SELECT 3": s.Insert(
+        ("t",),
+        "SELECT 3",
+        54,
+        ("c",),
+        overwrite=True,
+        partition=(s.StaticPartition("a", "1 + 2"), s.StaticPartition("b", None)),
+    ),
+    "INSERT INTO t REPLACE WHERE a = (b) AND c < 3 SELECT 1": s.Insert(
+        ("t",), "SELECT 1", 46, overwrite=True, where="a = (b) AND c < 3"
+    ),
+    "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x": s.Insert(
+        ("t",), "SELECT * FROM x", 35, with_clause="WITH x AS (SELECT 1) "
+    ),
+    "CALL system.rollback_to_snapshot('ns.t', 12)": s.Call(
+        "rollback_to_snapshot", (s.Argument("'ns.t'", None, 33), s.Argument("12", None, 41))
+    ),
+    "CALL cat.SYSTEM.Expire_Snapshots(table => 'a', options => map('k', 'v'))": s.Call(
+        "expire_snapshots",
+        (s.Argument("'a'", "table", 42), s.Argument("map('k', 'v')", "options", 58)),
+        ("cat",),
+    ),
+    "OPTIMIZE ns.t WHERE a > 1 ZORDER BY (a, b.c)": s.Optimize(
+        ("ns", "t"), "a > 1", (("a",), ("b", "c"))
+    ),
+    "VACUUM t RETAIN 1.5 HOURS DRY RUN": s.Vacuum(("t",), 1.5, True),
+    "CREATE OR REPLACE TEMP VIEW v (a, b) AS SELECT 1, 2": s.CreateTempView(
+        ("v",), "SELECT 1, 2", ("a", "b"), True
+    ),
+    "CREATE GLOBAL TEMPORARY VIEW v AS SELECT 1": s.CreateTempView(
+        ("v",), "SELECT 1", is_global=True
+    ),
+    "CREATE TABLE a LIKE ns.b": s.CreateTableLike(("a",), ("ns", "b")),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), STATEMENTS.items(), ids=list(STATEMENTS))
+def test_statement(text, expected):
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1",
+        "WITH a AS (SELECT 1) SELECT * FROM a",
+        "(SELECT 1)",
+        "VALUES (1)",
+        "FROM t SELECT a",
+        "TABLE t",
+        "-- c\n/* d */ SELECT 1",
+    ],
+)
+def test_queries_are_left_to_spark(text):
+    assert parse(text) == s.Query(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SET a = b",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE FUNCTION f AS 'x'",
+        "CREATE TABLE t (a int) USING parquet",
+        "EXPLAIN SELECT 1",
+        "CREATE TABLE t (a int) STORED AS ORC",
+        "DROP VIEW v",
+        "REFRESH TABLE t",
+        "CACHE TABLE t",
+    ],
+)
+def test_other_statements_are_left_to_spark(text):
+    assert parse(text) == s.Passthrough(text)
+
+
+@pytest.mark.parametrize(
+    "verb, text",
+    [
+        ("DELETE", "DELETE FROM ns.t WHERE a = 1"),
+        ("UPDATE", "UPDATE ns.t SET a = 1"),
+        ("MERGE", "MERGE INTO ns.t USING u ON t.a = u.a WHEN MATCHED THEN DELETE"),
+        ("MERGE", "MERGE WITH SCHEMA EVOLUTION INTO ns.t USING u ON true WHEN MATCHED THEN DELETE"),
+    ],
+)
+def test_row_level_statements_name_their_target(verb, text):
+    assert parse(text) == s.RowLevel(verb, ("ns", "t"), text)
+    assert parse(f"EXPLAIN {text}") == s.RowLevel(verb, ("ns", "t"), f"EXPLAIN {text}", True)
+
+
+def test_create_table_with_everything():
+    found = created(
+        """CREATE OR REPLACE TABLE ns.t (
+             id bigint NOT NULL COMMENT 'key', name string DEFAULT 'x, y',
+             s struct<a: int NOT NULL COMMENT 'in', `b c`: array<map<string, bigint>>>
+           ) USING iceberg
+           PARTITIONED BY (id, bucket(16, name), truncate(s.a, 10), years(t1), month(t2),
+                           date(t3), date_hour(t4), identity(x))
+           TBLPROPERTIES ('format-version' = '3', write.format.default = 'orc')
+           COMMENT 'sales' LOCATION 's3://b/t' AS SELECT * FROM u"""
+    )
+    assert found.mode == "create or replace"
+    assert found.columns == (
+        Field("id", LONG, True, "key"),
+        Field("name", TEXT, default="'x, y'"),
+        Field(
+            "s",
+            Struct((Field("a", INT, True, "in"), Field("b c", List(Map(TEXT, LONG))))),
+        ),
+    )
+    assert found.partition_by == (
+        Part("identity", ("id",)),
+        Part("bucket[16]", ("name",)),
+        Part("truncate[10]", ("s", "a")),
+        Part("year", ("t1",)),
+        Part("month", ("t2",)),
+        Part("day", ("t3",)),
+        Part("hour", ("t4",)),
+        Part("identity", ("x",)),
+    )
+    assert found.properties == {"format-version": "3", "write.format.default": "orc"}
+    assert (found.comment, found.location) == ("sales", "s3://b/t")
+    assert found.query == "SELECT * FROM u"
+
+
+def test_create_table_forms():
+    assert created("CREATE TABLE IF NOT EXISTS t (a int)").if_not_exists
+    assert created("REPLACE TABLE t AS SELECT 1 AS a").mode == "replace"
+    plain = created("CREATE TABLE t AS (SELECT 1 AS a)")
+    assert plain.columns is None
+    assert plain.query == "(SELECT 1 AS a)"
+    assert created("CREATE TABLE t USING rowlake SELECT 1").query == "SELECT 1"
+    hive = created("CREATE TABLE t (a int) PARTITIONED BY (b string, c date)")
+    assert [column.name for column in hive.columns or ()] == ["a", "b", "c"]
+    assert hive.partition_by == (Part("identity", ("b",)), Part("identity", ("c",)))
+    buckets = created("CREATE TABLE t (a int) CLUSTERED BY (a) INTO 8 BUCKETS")
+    assert buckets.partition_by == (Part("bucket[8]", ("a",)),)
+
+
+@pytest.mark.parametrize(
+    "name, parts",
+    [
+        ("`a.b`", ("a.b",)),
+        ("ns.`t``x`", ("ns", "t`x")),
+        ("`größe`.Ünï", ("größe", "Ünï")),
+        ("select.`from`", ("select", "from")),
+        ("`with space`.T", ("with space", "T")),
+        ("日本.表", ("日本", "表")),
+        ("a.b.c.d", ("a", "b", "c", "d")),
+    ],
+)
+def test_odd_names(name, parts):
+    assert parse(f"DROP TABLE {name}") == s.DropTable(parts)
+
+
+ERRORS = {
+    "": "",
+    "CREATE TABLE t (a int": "",
+    "CREATE TABLE t (a blob)": "blob)",
+    "CREATE TABLE t (a int, A string)": "A string",
+    "CREATE TABLE t (a decimal(50, 2))": "(50",
+    "CREATE TABLE t (a int) PARTITIONED BY (nope(a))": "nope(a",
+    "CREATE TABLE t (a int) PARTITIONED BY (bucket(0, a))": "0, a",
+    "CREATE TABLE t (a int) NONSENSE": "NONSENSE",
+    "ALTER TABLE t": "",
+    "ALTER TABLE t FROBNICATE": "FROBNICATE",
+    "ALTER TABLE t ADD COLUMN": "",
+    "ALTER TABLE t CREATE BRANCH b RETAIN 3 WEEKS": "WEEKS",
+    "ALTER TABLE t WRITE": "",
+    "DROP TABLE t EXTRA": "EXTRA",
+    "INSERT INTO t": "",
+    "INSERT t VALUES (1)": "t VALUES",
+    "CALL other.proc()": "other.proc",
+    "CALL system.p(a => 1, 2)": "2)",
+    "CALL system.p(a => 1, a => 2)": "a => 2",
+    "SELECT 'open": "'open",
+    "DROP TABLE t /* open": "/* open",
+    "DESCRIBE HISTORY": "",
+    "USE": "",
+}
+
+
+@pytest.mark.parametrize(("text", "place"), ERRORS.items(), ids=list(ERRORS))
+def test_mistakes_name_their_place(text, place):
+    with pytest.raises(InvalidStatementError) as caught:
+        parse(text)
+        Lexer(text).all()
+    expected = text.index(place) if place else len(text)
+    assert caught.value.position == expected
+    assert caught.value.statement == text
+
+
+def test_an_error_shows_the_line_and_the_column():
+    with pytest.raises(InvalidStatementError, match=r"line 2, column 4\)\n  \(a blob\)\n     \^"):
+        parse("CREATE TABLE t\n(a blob)")
+
+
+def test_long_inserts_are_not_read():
+    rows = ",".join(f"({i}, 'name {i}', {i}.5)" for i in range(50_000))
+    started = time.perf_counter()
+    found = parse(f"INSERT INTO ns.t VALUES {rows}")
+    assert time.perf_counter() - started < 0.1
+    assert isinstance(found, s.Insert)
+    assert len(found.query) > 1_000_000
