@@ -28,10 +28,10 @@ from rowlake.catalog.metadata import (
     METADATA_PATH,
     Definition,
     apply_updates,
+    delete_outdated,
     extension,
     from_nothing,
     new_metadata,
-    outdated_files,
     read_metadata,
     to_bytes,
     validate,
@@ -207,7 +207,7 @@ class FileSystemCatalog(ServerlessCatalog):
             raise UnsupportedFeatureError("The file-system catalog cannot move a table.")
         _check_metadata_stays(metadata)
         made = self.write_version(identifier, current.number + 1, base, metadata)
-        self.storage.delete(outdated_files(base, metadata))
+        delete_outdated(base, metadata, self.storage)
         return metadata, made
 
     def write_version(

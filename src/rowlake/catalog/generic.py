@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import (
@@ -23,7 +24,7 @@ from pyiceberg.table.update import (
 
 from rowlake.catalog._compat import staged_table
 from rowlake.catalog.handle import TableHandle
-from rowlake.catalog.metadata import outdated_files
+from rowlake.catalog.metadata import delete_outdated
 from rowlake.storage.filesystems import io_properties
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class GenericBackend:
 
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates; a REST catalog says where it will be."""
+        if not self.catalog.namespace_exists(identifier[:-1]):  # not every server looks
+            raise NoSuchNamespaceError(f"Namespace does not exist: {identifier[:-1]}")
         transaction = self.catalog.create_table_transaction(
             identifier,
             definition.schema,
@@ -90,7 +93,7 @@ class GenericBackend:
             handle, metadata=answer.metadata, metadata_location=answer.metadata_location
         )
         if not _cleans_up_itself(self.catalog):
-            landed.storage.delete(outdated_files(handle.metadata, landed.metadata))
+            delete_outdated(handle.metadata, landed.metadata, landed.storage)
         return landed
 
 

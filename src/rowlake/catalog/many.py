@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 from pyiceberg.table import CommitTableRequest, Namespace, TableIdentifier
 
 from rowlake.catalog._compat import rest_session
@@ -102,7 +102,11 @@ def _commit_rest(catalog: RestCatalog, changes: Sequence[TableChange]) -> AllLan
         raise CommitFailedException(answer.text)
     answer.raise_for_status()
     backend = backend_of(catalog)
-    return AllLanded(tuple(backend.load(change.handle.identifier, None) for change in changes))
+    try:
+        return AllLanded(tuple(backend.load(change.handle.identifier, None) for change in changes))
+    except Exception as error:
+        # It landed; what is unknown is only how the tables look now.
+        raise CommitStateUnknownException(str(error)) from error
 
 
 def _request(change: TableChange) -> str:

@@ -10,6 +10,7 @@ import gzip
 import json
 import uuid
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -239,9 +240,15 @@ def version_of(location: str | None) -> int:
     return int(number) if number.isdigit() else -1
 
 
-def outdated_files(base: TableMetadata, metadata: TableMetadata) -> list[str]:
-    """Return the metadata files that a commit dropped from the log, where they are to go."""
+def delete_outdated(base: TableMetadata, metadata: TableMetadata, storage: Storage) -> None:
+    """Delete the metadata files that a commit dropped from the log, where the table wants that.
+
+    Best effort and silent: the commit has landed, whatever happens here.
+    """
     if str(metadata.properties.get(DELETE_AFTER_COMMIT, "false")).lower() != "true":
-        return []
+        return
     kept = {entry.metadata_file for entry in metadata.metadata_log}
-    return [entry.metadata_file for entry in base.metadata_log if entry.metadata_file not in kept]
+    with suppress(Exception):
+        storage.delete(
+            entry.metadata_file for entry in base.metadata_log if entry.metadata_file not in kept
+        )

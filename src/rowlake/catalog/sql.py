@@ -26,9 +26,9 @@ from rowlake.catalog._compat import sql_row, sql_table_filter
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import (
     apply_updates,
+    delete_outdated,
     new_location,
     new_metadata,
-    outdated_files,
     read_metadata,
     to_bytes,
     validate,
@@ -150,7 +150,7 @@ class SqlBackend:
             self.discard(swaps)
             raise
         for one in swaps:
-            one.after.storage.delete(outdated_files(one.base.metadata, one.after.metadata))
+            delete_outdated(one.base.metadata, one.after.metadata, one.after.storage)
 
     def discard(self, swaps: Sequence[Swap]) -> None:
         """Delete the metadata files of swaps that will not happen."""

@@ -11,6 +11,7 @@ or garbage costs time, not truth.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,18 +63,15 @@ def read_hint(table: str, storage: Storage) -> int | None:
 
 
 def write_hint(table: str, version: int, storage: Storage) -> None:
-    """Bring the hint up to date, best effort; never backwards."""
+    """Bring the hint up to date, never backwards; best effort and silent."""
     location = join(table, "metadata", HINT)
-    known = read_hint(table, storage)
-    if known is not None and known >= version:
-        return
-    try:
+    with suppress(Exception):
+        if (read_hint(table, storage) or 0) >= version:
+            return
         storage.write(location, str(version).encode())
-    except StorageError:
-        return
-    if split(location).is_local:
-        # Hadoop's checksum of an older hint would make Java take this one for damaged.
-        storage.delete([join(table, "metadata", f".{HINT}.crc")])
+        if split(location).is_local:
+            # Hadoop's checksum of an older hint would make Java take this one for damaged.
+            storage.delete([join(table, "metadata", f".{HINT}.crc")])
 
 
 def version_location(table: str, version: int, ending: str) -> str:

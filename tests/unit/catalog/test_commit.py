@@ -377,6 +377,23 @@ def test_old_metadata_files_go_where_the_table_says_so(
     assert tables.load_table(catalog, "ns.v").metadata == handle.metadata
 
 
+def test_cleaning_up_after_landing_cannot_fail_the_commit(
+    catalog: Catalog, definition: Definition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "1",
+    }
+    handle = tables.create_table(catalog, "ns.v", Definition(definition.schema, properties=given))
+    handle = landed(commit_updates(handle, setting(n="1"), []))
+
+    def explode(*_: object) -> None:
+        raise RuntimeError("not now")
+
+    monkeypatch.setattr(Storage, "delete", explode)
+    assert landed(commit_updates(handle, setting(n="2"), [])).metadata.properties["n"] == "2"
+
+
 def test_metadata_files_are_compressed_where_the_table_says_so(
     catalog: Catalog, definition: Definition
 ) -> None:
