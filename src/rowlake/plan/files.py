@@ -137,12 +137,15 @@ def plan_files(
     storage: Storage,
     *,
     columns: Iterable[str] = (),
+    whole_files: bool = False,
     read: ReadManifests = read_manifests,
 ) -> FilePlan:
     """Plan the read of a table: the data files that may hold a row of the predicate.
 
-    `columns` are further columns of `files_schema` that the caller wants in `data`; `read` reads
-    manifests. Raises `InvalidStatementError` for a predicate that does not fit the schema.
+    Deletes that cannot touch a matching row are left out, so rows that do not match may come back
+    to life: a caller that keeps such rows (a rewrite of the files) sets `whole_files`. `columns`
+    are further columns of `files_schema` wanted in `data`; `read` reads manifests. Raises
+    `InvalidStatementError` for a predicate that does not fit the schema.
     """
     bound = TRUE if predicate is None else bind(predicate, view.schema)
     manifests = live_manifests(view, storage)
@@ -152,7 +155,7 @@ def plan_files(
     deletes = _pruned(
         read(_of(kept, DELETES), view, storage, columns=DELETE_COLUMNS),
         view,
-        bound,
+        TRUE if whole_files else bound,
         matching_deletes,
     )
     index = DeleteIndex(deletes, view.specs, view.schema)

@@ -171,6 +171,8 @@ def test_deletes_are_matched_with_the_files_that_are_left(table):
     beyond = plan_files(view, Leaf(("x",), Op.EQ, (21,)), STORAGE)
     assert beyond.deletes.files["location"].to_pylist() == ["delete-1-0"]
     assert beyond.is_clean
+    whole = plan_files(view, Leaf(("x",), Op.EQ, (21,)), STORAGE, whole_files=True)
+    assert whole.deletes.files["location"].to_pylist() == ["delete-2-20", "delete-1-0"]
 
 
 def test_equality_deletes_make_metrics_needed(table):
