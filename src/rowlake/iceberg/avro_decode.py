@@ -61,10 +61,11 @@ def read_header(data: bytes, location: str) -> Header:
     try:
         pairs, end = _metadata(data, len(MAGIC))
         schema = json.loads(pairs["avro.schema"])
-        fields = schema["fields"]
-    except (ValueError, KeyError, IndexError, TypeError, struct.error) as error:
+        _Readers(prefixed=False).of(schema)
+        _Types().of(schema)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise CorruptTableError(location, "its Avro header is damaged") from error
-    if not isinstance(fields, list) or len(data) < end + SYNC_BYTES:
+    if "fields" not in schema or len(data) < end + SYNC_BYTES:
         raise CorruptTableError(location, "its Avro header is damaged")
     text = {key: value.decode(errors="replace") for key, value in pairs.items()}
     codec = text.get("avro.codec", "null")

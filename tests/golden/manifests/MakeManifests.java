@@ -1,6 +1,7 @@
 // Writes tables' manifests and manifest lists with Iceberg's Java library; `make_manifests.py` runs it.
 //
 //   MakeManifests golden FOLDER      small tables, one folder each, for every shape that readers meet
+//   MakeManifests describe FOLDER    what Java sees in the tables there, in seen_by_java.jsonl
 //   MakeManifests large FOLDER N     one table of N data files in 5 commits, 5 columns with metrics
 
 import java.math.BigDecimal;
@@ -37,6 +38,12 @@ public class MakeManifests {
   static final String BUCKET = "s3://bucket/table/data/";
 
   public static void main(String[] args) {
+    if (args[0].equals("describe")) {
+      for (java.io.File folder : new java.io.File(args[1]).listFiles()) {
+        describe(folder);
+      }
+      return;
+    }
     if (args[0].equals("large")) {
       large(args[1], Integer.parseInt(args[2]));
       return;
@@ -85,7 +92,7 @@ public class MakeManifests {
         "{\"snapshot\": %d, \"manifest\": \"%s\", \"location\": \"%s\", \"content\": %d, "
             + "\"file_format\": \"%s\", \"spec_id\": %d, \"record_count\": %d, "
             + "\"data_sequence_number\": %s, \"file_sequence_number\": %s, \"first_row_id\": %s, "
-            + "\"referenced_data_file\": %s, \"content_offset\": %s}",
+            + "\"referenced_data_file\": %s, \"content_offset\": %s, \"rest\": \"%s\"}",
         snapshot.snapshotId(),
         name,
         file.location(),
@@ -97,7 +104,48 @@ public class MakeManifests {
         file.fileSequenceNumber(),
         file.firstRowId(),
         referenced == null ? "null" : "\"" + referenced + "\"",
-        offset);
+        offset,
+        rest(file));
+  }
+
+  // Partition values and metrics, as text to compare.
+  static String rest(ContentFile<?> file) {
+    List<Object> parts = new ArrayList<>();
+    for (int i = 0; i < file.partition().size(); i++) {
+      parts.add(text(file.partition().get(i, Object.class)));
+    }
+    for (Map<Integer, ?> metrics :
+        Arrays.<Map<Integer, ?>>asList(
+            file.columnSizes(),
+            file.valueCounts(),
+            file.nullValueCounts(),
+            file.nanValueCounts(),
+            file.lowerBounds(),
+            file.upperBounds())) {
+      Map<Integer, String> sorted = new java.util.TreeMap<>();
+      if (metrics != null) {
+        metrics.forEach((id, value) -> sorted.put(id, text(value)));
+      }
+      parts.add(metrics == null ? "null" : sorted);
+    }
+    parts.add(text(file.keyMetadata()));
+    parts.add(file.splitOffsets());
+    parts.add(file.equalityFieldIds());
+    parts.add(file.sortOrderId());
+    parts.add(file.fileSizeInBytes());
+    return parts.toString();
+  }
+
+  static String text(Object value) {
+    if (!(value instanceof ByteBuffer)) {
+      return String.valueOf(value);
+    }
+    ByteBuffer bytes = ((ByteBuffer) value).duplicate();
+    StringBuilder hex = new StringBuilder("0x");
+    while (bytes.hasRemaining()) {
+      hex.append(String.format("%02x", bytes.get()));
+    }
+    return hex.toString();
   }
 
   static Table create(String location, Schema schema, PartitionSpec spec, int version) {
