@@ -43,7 +43,17 @@ def bind(predicate: Predicate, schema: Schema, *, case_sensitive: bool = False) 
     Raises `InvalidStatementError` for a column that is not there or that the name does not tell
     from another, and for a literal that cannot be compared exactly with its column.
     """
-    return map_leaves(predicate, lambda leaf: _bound(leaf, schema, case_sensitive))
+    testable = fields_outside_lists(schema)
+
+    def bound(leaf: Leaf) -> Predicate:
+        column = _column(leaf, schema, case_sensitive)
+        if field_id(column) not in testable:
+            raise InvalidStatementError(
+                f"Cannot filter by {_dotted(leaf.path)}: it is inside a list or a map."
+            )
+        return _bound(replace(leaf, field_id=field_id(column)), column)
+
+    return map_leaves(predicate, bound)
 
 
 def resolve(path: tuple[str, ...], schema: Schema, *, case_sensitive: bool = False) -> pa.Field:
@@ -80,36 +90,27 @@ def _unknown(path: tuple[str, ...], schema: Schema) -> InvalidStatementError:
     return InvalidStatementError(f"There is no column {_dotted(path)}. {columns}")
 
 
-def _bound(leaf: Leaf, schema: Schema, case_sensitive: bool) -> Predicate:
-    column = _column(leaf, schema, case_sensitive)
-    bound = replace(leaf, field_id=field_id(column))
-    floating = pa.types.is_floating(column.type)
-    if leaf.op in (Op.IS_NAN, Op.NOT_NAN) and not floating:
+def _column(leaf: Leaf, schema: Schema, case_sensitive: bool) -> pa.Field:
+    """Return the leaf's column, by its id where it is bound already."""
+    if leaf.field_id in schema.by_id:
+        return schema.by_id[leaf.field_id]
+    return resolve(leaf.path, schema, case_sensitive=case_sensitive)
+
+
+def _bound(leaf: Leaf, column: pa.Field) -> Predicate:
+    if leaf.op in (Op.IS_NAN, Op.NOT_NAN) and not pa.types.is_floating(column.type):
         return FALSE if leaf.op is Op.IS_NAN else TRUE
     if leaf.op in _UNARY:
-        return bound
+        return leaf
     if pa.types.is_nested(column.type):
         raise InvalidStatementError(
             f"Cannot compare column {_dotted(leaf.path)} of type {column.type} with a value."
         )
     if leaf.op in _PREFIX:
-        return _bound_prefix(bound, column)
+        return _bound_prefix(leaf, column)
     if leaf.op in (Op.IN, Op.NOT_IN):
-        return _bound_set(bound, column)
-    return FALSE if leaf.value is None else _bound_comparison(bound, column)
-
-
-def _column(leaf: Leaf, schema: Schema, case_sensitive: bool) -> pa.Field:
-    """Return the leaf's column, by its id where it is bound already.
-
-    A column inside a list or a map has no single value to test.
-    """
-    column = schema.by_id.get(leaf.field_id) if leaf.field_id is not None else None
-    if column is None:
-        column = resolve(leaf.path, schema, case_sensitive=case_sensitive)
-    if field_id(column) not in fields_outside_lists(schema):
-        raise InvalidStatementError(f"Cannot filter by {_dotted(leaf.path)}: it is inside a list.")
-    return column
+        return _bound_set(leaf, column)
+    return FALSE if leaf.value is None else _bound_comparison(leaf, column)
 
 
 def _bound_prefix(leaf: Leaf, column: pa.Field) -> Predicate:

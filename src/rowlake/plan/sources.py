@@ -5,6 +5,7 @@ Each source collects the facts of a column once, at the first leaf that asks for
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -47,10 +48,15 @@ class _Collected:
         if field_id not in self._facts:
             column = self.schema.by_id[field_id]
             facts = no_facts(self.size, column)
-            if field_id in fields_outside_lists(self.schema):
+            if field_id in self.outside_lists:
                 self.collect(facts, column, field_id)
             self._facts[field_id] = facts
         return self._facts[field_id]
+
+    @cached_property
+    def outside_lists(self) -> dict[int, bool]:
+        """The fields with one value per row, and whether a parent of theirs may be null."""
+        return fields_outside_lists(self.schema)
 
     def collect(self, facts: Facts, column: pa.Field, field_id: int) -> None:
         """Add what the table says of a column."""
@@ -84,7 +90,7 @@ class FileFacts(_Collected):
         self.add_partitions(facts, column, field_id)
         may_null = facts.may_null.copy()
         add_metrics(facts, self.table, column, field_id)
-        if fields_outside_lists(self.schema)[field_id]:
+        if self.outside_lists[field_id]:
             facts.may_null = may_null  # writers differ in counting nulls of a parent
 
 

@@ -15,7 +15,14 @@ from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.model.human import human_text
 from rowlake.model.partition import PartitionField, PartitionSpec
 from rowlake.model.schema import Schema, field_id
-from rowlake.model.transform import apply_transform, parse_transform, partition_type, result_type
+from rowlake.model.transform import (
+    apply_transform,
+    parse_transform,
+    partition_path,
+    partition_type,
+    result_type,
+)
+from rowlake.model.values import encode
 
 N = 2**31 - 1
 EPOCH = dt.datetime(1970, 1, 1)
@@ -254,3 +261,37 @@ def test_partition_type_carries_ids_and_survives_dropped_columns():
 )
 def test_partition_values_read_as_java_writes_them(transform, arrow_type, value, text):
     assert human_text(transform, pa.array([value], arrow_type)[0]) == text
+
+
+def path_of(schema, *parts):
+    """Return the partition path of (transform, source id, value) parts."""
+    fields = tuple(
+        PartitionField(source, 1000 + at, transform, f"p {at}~")
+        for at, (transform, source, _) in enumerate(parts)
+    )
+    spec = PartitionSpec(0, fields)
+    kinds = partition_type(spec, schema)
+    values = tuple(
+        encode(pa.array([value], kind.type))[0].as_py()
+        for kind, (_, _, value) in zip(kinds, parts, strict=True)
+    )
+    return partition_path(spec, schema, values)
+
+
+def test_partition_paths_are_escaped_as_java_escapes():
+    schema = Schema(
+        pa.schema(
+            [
+                column("s", pa.string(), 1),
+                column("t", pa.timestamp("us", "UTC"), 2),
+                column("u", pa.binary(16), 3, type="uuid"),
+            ]
+        )
+    )
+    path = path_of(schema, ("identity", 1, "a/b=é *~"), ("day", 2, dt.date(1969, 12, 31)))
+    assert path == "p+0%7E=a%2Fb%3D%C3%A9+*%7E/p+1%7E=1969-12-31"
+    moment = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
+    assert path_of(schema, ("identity", 2, moment)) == "p+0%7E=2024-01-01T00%3A00%3A00%2B00%3A00"
+    assert path_of(schema, ("identity", 3, uuid.UUID(int=7).bytes)) == f"p+0%7E={uuid.UUID(int=7)}"
+    assert path_of(schema, ("bucket[4]", 1, None), ("void", 1, None)) == "p+0%7E=null/p+1%7E=null"
+    assert path_of(schema) == ""
