@@ -1,13 +1,9 @@
-"""Avro container files to Arrow: DataFusion for the many, plain Python for the few and the odd.
+"""Avro container files to Arrow, in plain Python.
 
-Comes in: bytes or a local path of a file, and which fields are wanted, by field id. Goes out: an
-Arrow table with the writer's names and types. Two ways, with the same result:
-
-- DataFusion decodes hundreds of thousands of rows per second without the GIL, but costs an import
-  and trusts the schema's letter;
-- Python decodes some ten thousand per second, starts at once, and reads what DataFusion cannot:
-  names that Avro forbids (some writers do not escape them), and `fixed` partition values as
-  Iceberg Java writes them, with a length in front that the schema does not have.
+Comes in: the bytes of a file, and which fields are wanted, by field id. Goes out: an Arrow table
+with the writer's names. Some ten thousand rows per second, but at once, and of files that other
+readers refuse: names that Avro forbids (some writers do not escape them), and `fixed` partition
+values as Iceberg Java writes them, with a length in front that the schema does not have.
 
 Invariant: a damaged file raises CorruptTableError, it never yields fewer or other rows.
 """
@@ -29,8 +25,6 @@ from rowlake.iceberg.avro_encode import MAGIC, SYNC_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
-
-DATAFUSION_BATCH_ROWS = 1 << 16
 
 
 class Malformed(ValueError):
@@ -396,38 +390,3 @@ class _Types:
         if kind == "fixed":
             return pa.binary()
         return _LOGICAL.get(avro.get("logicalType", ""), self.of(kind))
-
-
-def decode_datafusion(
-    path: str, header: Header, location: str, keep: Collection[int] | None = None
-) -> pa.Table:
-    """Decode a local file with DataFusion; its columns may come in several chunks."""
-    # Heavy, and not needed where manifests are few and small: loaded at the first need.
-    from datafusion import SessionConfig, SessionContext
-
-    config = SessionConfig().with_target_partitions(1).with_batch_size(DATAFUSION_BATCH_ROWS)
-    context = SessionContext(config)
-    ending = "." + path.rpartition(".")[2]
-    try:
-        if keep is None:
-            return context.read_avro(path, file_extension=ending).to_arrow_table()
-        inferred = context.read_avro(path, file_extension=ending).schema()
-        wanted = _like(inferred, pruned(header.schema, keep))
-        return context.read_avro(
-            path, schema=pa.schema(wanted), file_extension=ending
-        ).to_arrow_table()
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # DataFusion raises bare Exceptions, and panics beyond them
-        raise CorruptTableError(location, f"it cannot be decoded ({error})") from error
-
-
-def _like(inferred: Any, record: dict[str, Any]) -> list[pa.Field]:
-    """Return the Arrow fields of a record that a pruned schema still has."""
-    kept = []
-    for field in record["fields"]:
-        arrow_field, below = inferred.field(field["name"]), field["type"]
-        if isinstance(below, dict) and below["type"] == "record":
-            arrow_field = arrow_field.with_type(pa.struct(_like(arrow_field.type, below)))
-        kept.append(arrow_field)
-    return kept

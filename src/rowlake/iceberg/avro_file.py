@@ -13,23 +13,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyarrow import fs
 
 from rowlake.errors import CorruptTableError
 from rowlake.iceberg.avro_decode import (
     count_rows,
-    decode_datafusion,
     decode_python,
     has_plain_fixed,
+    pruned,
     read_header,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-
-    import pyarrow as pa
 
     from rowlake.iceberg.avro_decode import Header
     from rowlake.storage.files import Storage
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 # below the second, sooner than DataFusion starts.
 SMALL_FILE_BYTES = 64 * 1024
 TINY_FILE_BYTES = 12 * 1024
+DATAFUSION_BATCH_ROWS = 1 << 16
 PATIENCE_SECONDS = 5.0
 PATIENCE_BYTES_PER_SECOND = 1024 * 1024
 _STUCK: set[str] = set()
@@ -124,3 +124,38 @@ def is_local(filesystem: fs.FileSystem) -> bool:
 
 def _small_file_bytes() -> int:
     return TINY_FILE_BYTES if "datafusion" in sys.modules else SMALL_FILE_BYTES
+
+
+def decode_datafusion(
+    path: str, header: Header, location: str, keep: Collection[int] | None = None
+) -> pa.Table:
+    """Decode a local file with DataFusion; its columns may come in several chunks."""
+    # Heavy, and not needed where manifests are few and small: loaded at the first need.
+    from datafusion import SessionConfig, SessionContext
+
+    config = SessionConfig().with_target_partitions(1).with_batch_size(DATAFUSION_BATCH_ROWS)
+    context = SessionContext(config)
+    ending = "." + path.rpartition(".")[2]
+    try:
+        if keep is None:
+            return context.read_avro(path, file_extension=ending).to_arrow_table()
+        inferred = context.read_avro(path, file_extension=ending).schema()
+        wanted = _like(inferred, pruned(header.schema, keep))
+        return context.read_avro(
+            path, schema=pa.schema(wanted), file_extension=ending
+        ).to_arrow_table()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # DataFusion raises bare Exceptions, and panics beyond them
+        raise CorruptTableError(location, f"it cannot be decoded ({error})") from error
+
+
+def _like(inferred: Any, record: dict[str, Any]) -> list[pa.Field]:
+    """Return the Arrow fields of a record that a pruned schema still has."""
+    kept = []
+    for field in record["fields"]:
+        arrow_field, below = inferred.field(field["name"]), field["type"]
+        if isinstance(below, dict) and below["type"] == "record":
+            arrow_field = arrow_field.with_type(pa.struct(_like(arrow_field.type, below)))
+        kept.append(arrow_field)
+    return kept

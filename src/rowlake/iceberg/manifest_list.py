@@ -18,11 +18,10 @@ import pyarrow.compute as pc
 from rowlake.errors import CorruptTableError, InternalError, UnsupportedFeatureError
 from rowlake.iceberg.avro_encode import container_header, encode_blocks, encode_rows, framed
 from rowlake.iceberg.avro_file import decode_file
+from rowlake.iceberg.avro_schema import avro_schema, iceberg_schema
 from rowlake.iceberg.manifest_entries import as_type, one_array, struct_columns
 from rowlake.iceberg.manifest_schema import (
     MANIFEST_FIELD_IDS,
-    avro_schema,
-    iceberg_schema,
     manifest_list_struct,
 )
 from rowlake.model.files import MANIFESTS

@@ -20,13 +20,12 @@ import pyarrow.compute as pc
 
 from rowlake.errors import InternalError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.avro_encode import container_header, encode_blocks, encode_rows, framed
+from rowlake.iceberg.avro_schema import avro_schema, iceberg_schema
 from rowlake.iceberg.manifest_entries import one_array
 from rowlake.iceberg.manifest_schema import (
     BLOCK_SIZE_ID,
     FIELD_IDS,
-    avro_schema,
     entry_struct,
-    iceberg_schema,
 )
 from rowlake.model.files import MANIFESTS, Status
 from rowlake.model.values import encode

@@ -8,20 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.manifest_samples import partition_field, partition_type, partition_values
 
 from rowlake.iceberg import avro_file
 from rowlake.iceberg.avro_decode import read_header
+from rowlake.iceberg.avro_schema import avro_schema, iceberg_schema
 from rowlake.iceberg.cache import ManifestCache
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_reader import read_by_spec
-from rowlake.iceberg.manifest_schema import (
-    avro_schema,
-    entry_struct,
-    iceberg_schema,
-    manifest_list_struct,
-)
+from rowlake.iceberg.manifest_schema import entry_struct, manifest_list_struct
 from rowlake.storage.files import Storage
+from tests.manifest_samples import partition_field, partition_type, partition_values
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "manifests"
 TABLES = sorted(path.name for path in GOLDEN.iterdir() if (path / "metadata.json").exists())

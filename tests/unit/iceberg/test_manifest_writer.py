@@ -13,6 +13,21 @@ from hypothesis import strategies as st
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestEntryStatus
 from pyiceberg.manifest import read_manifest_list as pyiceberg_list
+
+from rowlake.errors import InternalError, InvalidStatementError, UnsupportedFeatureError
+from rowlake.iceberg import avro_file
+from rowlake.iceberg.avro_decode import read_header
+from rowlake.iceberg.avro_schema import sanitized
+from rowlake.iceberg.cache import ManifestCache
+from rowlake.iceberg.manifest_list import ManifestListHeader, write_manifest_list
+from rowlake.iceberg.manifest_reader import read_by_spec
+from rowlake.iceberg.manifest_writer import (
+    manifest_codec,
+    partition_summaries,
+    write_manifest,
+    write_manifests,
+)
+from rowlake.storage.files import Storage
 from tests.manifest_samples import (
     PARTITION,
     UNPARTITIONED,
@@ -24,21 +39,6 @@ from tests.manifest_samples import (
     partition_type,
     partition_values,
 )
-
-from rowlake.errors import InternalError, InvalidStatementError, UnsupportedFeatureError
-from rowlake.iceberg import avro_file
-from rowlake.iceberg.avro_decode import read_header
-from rowlake.iceberg.cache import ManifestCache
-from rowlake.iceberg.manifest_list import ManifestListHeader, write_manifest_list
-from rowlake.iceberg.manifest_reader import read_by_spec
-from rowlake.iceberg.manifest_schema import sanitized
-from rowlake.iceberg.manifest_writer import (
-    manifest_codec,
-    partition_summaries,
-    write_manifest,
-    write_manifests,
-)
-from rowlake.storage.files import Storage
 
 STORAGE = Storage({})
 METRICS = {
