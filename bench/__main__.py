@@ -14,7 +14,7 @@ from bench.cases import CASES
 from bench.lab import Lab
 from bench.options import DEFAULT_ROWS, Options
 from bench.peers import PEERS
-from bench.rounds import Outcome, run_rounds
+from bench.rounds import Outcome, first_words, run_rounds
 from bench.targets import TARGETS, judge_all
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def run_case(lab: Lab, case: Case, console: Console) -> Outcome:
     try:
         contestants = case.contestants(lab)
     except Exception as error:  # noqa: BLE001 - the other cases go on
-        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        message = first_words(error)
         console.print(f"  [red]cannot be set up:[/] {message}")
         failure = {"system": "", "round": "", "message": message, "trace": traceback.format_exc()}
         return Outcome(case.name, failures=[failure])

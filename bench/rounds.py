@@ -69,7 +69,7 @@ def run_rounds(
                 _one_turn(outcome, contestant, number, truths, on_sample, counters)
             except Exception as error:  # noqa: BLE001 - a peer's failure is a result, not ours
                 alive.remove(contestant)
-                message = f"{type(error).__name__}: {error}".splitlines()[0]
+                message = first_words(error)
                 outcome.failures.append(
                     {
                         "system": contestant.system,
@@ -81,6 +81,12 @@ def run_rounds(
                 on_failure(contestant.system, message)
         _compare(outcome, number, truths)
     return outcome
+
+
+def first_words(error: Exception) -> str:
+    """Return what an error says first; py4j puts Java's own words on the second line."""
+    lines = f"{type(error).__name__}: {error}".splitlines()
+    return " ".join(lines[:2]) if len(lines) > 1 and lines[1].startswith(":") else lines[0]
 
 
 def _in_turn(contestants: list[Contestant], number: int) -> list[Contestant]:

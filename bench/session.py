@@ -43,6 +43,8 @@ def start_spark(java_warehouse: Path) -> SparkSession:
     """Start the session on two cores; Iceberg's tables live in a Hadoop catalog there."""
     from pyspark.sql import SparkSession
 
+    if SparkSession.getActiveSession() is not None:
+        raise RuntimeError("a Spark session without the peers' jars is already there")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder.master("local[2]").appName("rowlake bench")

@@ -7,17 +7,14 @@ counted is theirs; Java plans in the session's JVM, which is warm.
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench.case import Case, Contestant, Step, entrants
+from bench.children import run_child
 from bench.java_core import IcebergCore
-from bench.lab import ROOT
 from bench.measure import Reported, Sample, measure
 from bench.tables import shared
 
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
 
 ENTRIES = 50_000
 PYICEBERG_ENTRIES = 5_000
-CHILD_TIMEOUT_S = 600
 
 
 def planning(files: int, lab: Lab) -> list[Contestant]:
@@ -93,22 +89,7 @@ def _child_planner(
 
 
 def _run_child(system: str, table: TableRef, ticket: int, cache: Any) -> dict[str, Any]:
-    return _child("plan", system, str(table.warehouse), table.name, str(ticket), str(cache))
-
-
-def _child(program: str, *arguments: str) -> dict[str, Any]:
-    """Run a program of `bench.children` and return what it reports."""
-    done = subprocess.run(
-        [sys.executable, "-m", f"bench.children.{program}", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=CHILD_TIMEOUT_S,
-        cwd=ROOT.parent,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{program} failed: {done.stderr.strip().splitlines()[-1]}")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    return run_child("plan", system, str(table.warehouse), table.name, str(ticket), str(cache))
 
 
 def _with_rate(sample: Sample, planned: int, files: int) -> Reported:
@@ -141,7 +122,7 @@ def _java_writer(lab: Lab) -> Contestant:
 def _child_writer(system: str, lab: Lab, entries: int) -> Contestant:
     def run() -> Reported:
         target = lab.scratch / f"manifest-{time.time_ns()}.avro"
-        cost = _child("write_manifest", system, str(target), str(entries))
+        cost = run_child("write_manifest", system, str(target), str(entries))
         return _written(Sample(**cost), entries)
 
     return Contestant(system, (Step("write", run),), needs_warmup=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.case import Case, Contestant, Step, entrants
+from bench.children import run_child
 from bench.measure import Reported, Sample
 from bench.peers.base import Layout, TableRef, checksum
 
@@ -44,13 +45,8 @@ def timed_import(module: str) -> Reported:
 
 def small_lake(lab: Lab) -> Path:
     """Return the warehouse of a lake with a few empty tables."""
-    import rowlake
-
     warehouse = lab.scratch / "small"
-    with rowlake.connect(warehouse=str(warehouse)) as lake:
-        lake.sql("CREATE NAMESPACE IF NOT EXISTS bench")
-        for number in range(TABLES):
-            lake.sql(f"CREATE TABLE bench.t{number} (id bigint, name string)")
+    run_child("small_lake", str(warehouse), str(TABLES))
     return warehouse
 
 
