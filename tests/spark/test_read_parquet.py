@@ -34,6 +34,7 @@ def by_name(spark):
     spark.conf.set(FIELD_ID_SETTING, "true")
 
 
+KEY = column("key", pa.string(), 8).with_nullable(False)
 WRITTEN = schema_of(column("a", pa.int32(), 1), column("b", pa.int64(), 2))
 
 
@@ -115,7 +116,7 @@ def test_old_dates_and_nested_columns_come_as_they_are(engine, tmp_path):
         column("ts", pa.timestamp("us"), 2),
         column("s", pa.struct([column("x", pa.int32(), 4)]), 3),
         column("l", pa.list_(column("element", pa.int32(), 6)), 5),
-        column("m", pa.map_(column("key", pa.string(), 8), column("value", pa.int32(), 9)), 7),
+        column("m", pa.map_(KEY, column("value", pa.int32(), 9)), 7),
     )
     row = {
         "day": datetime.date(1500, 1, 1),

@@ -8,7 +8,9 @@ write use fresh names, so a losing try leaves orphans at worst.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from rowlake.engine.datasource import Planner
     from rowlake.model.schema import Schema
+    from rowlake.write.distribution import Distribution
 
 Kernel = Callable[[Any], Iterable[pa.RecordBatch]]
 StreamKernel = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
@@ -58,12 +61,26 @@ class Engine:
         self.progress: ProgressOption = False
         self._given = spark
         self._source_planner = source_planner
+        self._making = threading.RLock()
         self._made = False
 
     @property
     def spark(self) -> SparkSession:
         """The session: the user's, else the active one, else a local one made now."""
-        return self._session
+        with self._making:
+            return self._session
+
+    def warm_up(self) -> None:
+        """Start the session and its Python workers in the background, while planning runs.
+
+        Whatever fails here fails again, and is told, where the session is first used.
+        """
+        threading.Thread(target=self._warm, name="rowlake-warm-up", daemon=True).start()
+
+    def _warm(self) -> None:
+        with suppress(Exception):
+            tasks = self._task_frame(Job(_no_rows, b""), list(range(self.slots)), FRAMES_DDL)
+            tasks.toArrow()
 
     @cached_property
     def _session(self) -> SparkSession:
@@ -169,6 +186,14 @@ class Engine:
         frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
 
+    def distributed(
+        self, df: DataFrame, distribution: Distribution, schema: Schema, *, asked: bool
+    ) -> DataFrame:
+        """Return the rows spread over tasks as a write wants them."""
+        from rowlake.engine.distribute import distribute
+
+        return distribute(df, distribution, schema, slots=self.slots, asked=asked)
+
     def from_arrow(self, table: pa.Table) -> DataFrame:
         """Return an Arrow table as a DataFrame, in Spark's types."""
         from rowlake.engine.types import spark_schema
@@ -202,6 +227,10 @@ class Engine:
         # One input partition deals its rows out in turn, so every task gets a Spark task.
         spread = self.spark.createDataFrame(rows).coalesce(1).repartition(count)
         return spread.mapInArrow(_function(job), schema)
+
+
+def _no_rows(_: Any) -> Iterator[pa.RecordBatch]:
+    return iter(())
 
 
 def _function(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
