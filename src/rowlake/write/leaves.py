@@ -7,6 +7,7 @@ Arrow schema of a data file. Goes out: one `Leaf` per Parquet column, in the fil
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -37,12 +38,12 @@ class Leaf:
     column: int
     steps: tuple[Step, ...] = ()
 
-    @property
+    @cached_property
     def field_id(self) -> int:
         """The Iceberg id of the leaf."""
         return field_id(self.field)  # type: ignore[return-value]
 
-    @property
+    @cached_property
     def is_repeated(self) -> bool:
         """True below a list or a map: such leaves have no value metrics."""
         return any(step.kind != STRUCT for step in self.steps)

@@ -94,7 +94,7 @@ class TaskFiles:
                 "partition": list(key),
                 "record_count": summary.record_count,
                 "file_size_in_bytes": summary.file_size_in_bytes,
-                "column_sizes": metrics.column_sizes,
+                "column_sizes": metrics.column_sizes or None,
                 "value_counts": metrics.value_counts,
                 "null_value_counts": metrics.null_value_counts,
                 "nan_value_counts": metrics.nan_value_counts,

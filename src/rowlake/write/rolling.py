@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rowlake.write.partitions import Key
 
 SAMPLE_ROWS = 32 * 1024
-GUESSED_RATIO = 0.5
+GUESSED_RATIO = 1.0  # high, so that the first trial comes before a file is too large
 
 
 class Ratio:
@@ -152,6 +152,7 @@ class FanOutWriter:
     def __init__(self, files: TaskFiles) -> None:
         self._files, self._ratio = files, Ratio()
         self._writers: dict[Key, RollingWriter] = {}
+        self._open: set[Key] = set()
         self._pending_bytes = 0
         self._limit = files.context.buffer_size_in_bytes
         self._open_limit = files.context.open_files
@@ -164,25 +165,29 @@ class FanOutWriter:
         before = writer.pending_bytes
         writer.add(batch)
         self._pending_bytes += writer.pending_bytes - before
+        self._note_open(key, writer)
         if self._pending_bytes > self._limit:
             self._relieve()
-        if writer.is_open:
-            self._limit_open_files()
 
     def _relieve(self) -> None:
         """Write the largest row groups until half of the bound is free."""
-        by_size = sorted(self._writers.values(), key=lambda each: -each.pending_bytes)
-        for writer in by_size:
+        by_size = sorted(self._writers.items(), key=lambda each: -each[1].pending_bytes)
+        for key, writer in by_size:
             if self._pending_bytes <= self._limit // 2:
                 break
             self._pending_bytes -= writer.pending_bytes
             writer.flush()
-            self._limit_open_files()
+            self._note_open(key, writer)
 
-    def _limit_open_files(self) -> None:
-        opened = [key for key, writer in self._writers.items() if writer.is_open]
-        if len(opened) > self._open_limit:
-            largest = max(opened, key=lambda key: self._writers[key].file_size_in_bytes)
+    def _note_open(self, key: Key, writer: RollingWriter) -> None:
+        """Keep count of open files; finish the largest where there are too many."""
+        if not writer.is_open:
+            self._open.discard(key)
+            return
+        self._open.add(key)
+        if len(self._open) > self._open_limit:
+            largest = max(self._open, key=lambda each: self._writers[each].file_size_in_bytes)
+            self._open.discard(largest)
             self._pending_bytes -= self._writers[largest].pending_bytes
             self._writers.pop(largest).close()
 

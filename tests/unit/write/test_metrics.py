@@ -45,7 +45,7 @@ LEAVES = [
 
 def metrics_of(written: pa.Table) -> dict[str, dict[int, object]]:
     (row,) = written.to_pylist()
-    return {name: dict(row[name]) for name in MAPS}
+    return {name: dict(row[name] or ()) for name in MAPS}
 
 
 def texts() -> st.SearchStrategy[str]:
