@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
 DECIMAL_BYTES = 16
-DEFLATE_LEVEL = 6
+# On entries of manifests higher levels gain a percent and cost several times as much.
+DEFLATE_LEVEL = 2
 _NULL_BRANCH, _VALUE_BRANCH = b"\x00", b"\x02"
 
 # A piece of every row: an array with one byte string per row, or one byte string for all rows.

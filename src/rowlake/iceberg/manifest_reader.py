@@ -9,6 +9,7 @@ Nothing here needs PyIceberg, so that Spark tasks can read manifests too (`read_
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from rowlake.iceberg.cache import ManifestCache
     from rowlake.model.view import TableView
 
-THREADS = 16
+# Decoding keeps cores busy; reading from afar mostly waits.
+REMOTE_THREADS = 16
 
 
 @dataclass(frozen=True)
@@ -89,12 +91,17 @@ def read_by_spec(
     if len(rows) <= 1:
         tables = [read(manifest) for manifest in rows]
     else:
-        with ThreadPoolExecutor(min(THREADS, len(rows))) as pool:
+        with ThreadPoolExecutor(min(_threads(storage, rows[0]), len(rows))) as pool:
             tables = list(pool.map(read, rows))
     by_spec: dict[int, list[pa.Table]] = {}
     for manifest, table in zip(rows, tables, strict=True):
         by_spec.setdefault(manifest.partition_spec_id, []).append(table)
     return {spec_id: pa.concat_tables(parts) for spec_id, parts in by_spec.items()}
+
+
+def _threads(storage: Storage, manifest: Manifest) -> int:
+    nearby = is_local(storage.resolve(manifest.location)[0])
+    return max(2, os.cpu_count() or 2) if nearby else REMOTE_THREADS
 
 
 def manifest_rows(manifests: pa.Table) -> list[Manifest]:
