@@ -6,11 +6,11 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from tests.write_helpers import column
 
 from rowlake.errors import SchemaMismatchError
 from rowlake.model.schema import Schema
 from rowlake.write.conform import conform
+from tests.write_helpers import column
 
 UTC = dt.timezone.utc
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.write_helpers import spec_of
 
 from rowlake.errors import InvalidStatementError
 from rowlake.model.partition import SortField, SortOrder
 from rowlake.write.distribution import Kind, choose_distribution, clustered_order, size_tasks
+from tests.write_helpers import spec_of
 
 PLAIN, UNSORTED = spec_of(), SortOrder(0)
 BY_DAY = spec_of((1, "day", "d"), (2, "bucket[4]", "b"))

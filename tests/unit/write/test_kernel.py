@@ -6,13 +6,13 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.write_helpers import column, context_of, spec_of, view_of, write
 
 from rowlake.errors import SchemaMismatchError, StorageError
 from rowlake.model.partition import SortField, SortOrder
 from rowlake.storage.files import Storage
 from rowlake.write.context import equality_delete_context
 from rowlake.write.kernel import remove_written, write_batches
+from tests.write_helpers import column, context_of, spec_of, view_of, write
 
 FIELDS = [column("n", pa.int64(), 1, required=True), column("s", pa.string(), 2)]
 

@@ -15,12 +15,12 @@ from pyiceberg.io.pyarrow import (
     data_file_statistics_from_parquet_metadata,
     parquet_path_to_id_mapping,
 )
-from tests.unit.write.test_parquet_files import FIELDS, rows_of_all_types
-from tests.write_helpers import SortOrder, column, context_of, view_of, write
 
 from rowlake.iceberg.schema import schema_from_arrow
 from rowlake.write.bounds import cut_lower, cut_upper
 from rowlake.write.metrics_modes import COUNTS, FULL, NONE, TRUNCATE_16, MetricsMode, metrics_modes
+from tests.unit.write.test_parquet_files import FIELDS, rows_of_all_types
+from tests.write_helpers import SortOrder, column, context_of, view_of, write
 
 MAPS = (
     "column_sizes",

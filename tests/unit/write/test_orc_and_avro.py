@@ -8,6 +8,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 from pyarrow import orc
+
 from tests.unit.write.test_parquet_files import FIELDS, ROWS, UUIDS, rows_of_all_types
 from tests.write_helpers import column, context_of, view_of, write
 

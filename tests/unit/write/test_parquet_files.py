@@ -7,9 +7,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.write_helpers import column, context_of, view_of, write
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from tests.write_helpers import column, context_of, view_of, write
 
 UUIDS = [uuid.UUID(int=1), None, uuid.UUID(int=2**127)]
 FIELDS = [

@@ -7,10 +7,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.write_helpers import column, context_of, spec_of, view_of, write
 
 from rowlake.model.transform import apply_transform
 from rowlake.model.values import encode
+from tests.write_helpers import column, context_of, spec_of, view_of, write
 
 UTC = dt.timezone.utc
 ROWS = 400

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.write_helpers import column
 
 from rowlake.model.partition import SortField
 from rowlake.model.schema import Schema
 from rowlake.write.sort import sort_batches
+from tests.write_helpers import column
 
 FIELDS = [column("f", pa.float64(), 1), column("t", pa.string(), 2), column("n", pa.int64(), 3)]
 SCHEMA = Schema(pa.schema(FIELDS))
