@@ -15,6 +15,7 @@ from rowlake.sql.lexer import quote
 from rowlake.sql.pushdown import Options, Scan, push_down
 from rowlake.sql.session import Lookup, names_of
 from rowlake.times import to_ms
+from rowlake.verbs.read import Request, frame
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -60,7 +61,9 @@ def frame_of(lake: Lake, lookup: Lookup, scan: Scan) -> Any:
     columns = scan.columns
     if columns is not None and not columns:
         columns = _cheapest(target.schema)
-    return table.df(columns=columns, where=scan.predicate, **at)
+    # Spark evaluates the statement's own conditions; the predicate only leaves files and rows out.
+    request = Request(columns, scan.predicate, **_view_arguments(at))
+    return frame(table.handle, lake.engine, request)
 
 
 def _metadata(table: Table, name: str, at: dict[str, Any]) -> Any:

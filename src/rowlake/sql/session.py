@@ -47,7 +47,7 @@ def setting(lake: Lake, key: str, default: str) -> str:
 def names_of(lake: Lake) -> Names:
     """Return how the session compares names, and its time zone."""
     sensitive = setting(lake, "spark.sql.caseSensitive", "false").lower() == "true"
-    zone = setting(lake, "spark.sql.session.timeZone", "")
+    zone = lake.engine.time_zone
     return Names(sensitive, zone or None)
 
 

@@ -25,7 +25,10 @@ from rowlake.verbs.match import matched_batches, matched_frame
 from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.source import ArrowSource, source_of
 from rowlake.write.context import write_context
+from rowlake.write.distribution import choose_distribution
 from rowlake.write.kernel import write_batches
+
+DISTRIBUTION_MODE = "write.distribution-mode"
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -161,13 +164,22 @@ def _view_for_write(handle: TableHandle, branch: str) -> TableView:
 def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions) -> pa.Table:
     """Write rows as data files of the table; return them as `WRITTEN_FILES`."""
     source: Source = source_of(rows, engine, view.schema.arrow)
-    context = write_context(view, operation_id=str(uuid.uuid4()))
+    is_sorted = bool(view.sort_order.fields)
+    context = write_context(
+        view, operation_id=str(uuid.uuid4()), sort="local" if is_sorted else "none"
+    )
     if isinstance(source, ArrowSource):
-        batches = list(write_batches(context, matched_batches(source.schema, source.batches, view)))
-        return pa.Table.from_batches(batches, WRITTEN_FILES)
-    frame = matched_frame(source.frame, view)
+        matched = matched_batches(source.schema, source.batches, view)
+        return pa.Table.from_batches(list(write_batches(context, matched)), WRITTEN_FILES)
+    distribution = choose_distribution(view.properties, view.spec, view.sort_order)
+    frame = engine.distributed(
+        matched_frame(source.frame, view),
+        distribution,
+        view.schema,
+        asked=DISTRIBUTION_MODE in view.properties,
+    )
     return engine.consume(
-        engine.distributed(frame, context),
+        frame,
         partial(write_batches, context),
         WRITTEN_FILES,
         label=f"writing {view.name}",
