@@ -10,6 +10,7 @@ import time
 import fastavro
 import pyarrow as pa
 import pytest
+from pyarrow import fs
 
 from rowlake.errors import CorruptTableError, RowlakeError
 from rowlake.iceberg import avro_file, manifest_reader
@@ -355,3 +356,38 @@ def test_tasks_load_no_heavy_packages():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+class RemoteStorage(Storage):
+    """Local files behind a file system that is not this machine's; counts what is read."""
+
+    def __init__(self, root):
+        super().__init__({})
+        self.root, self.reads = root, 0
+
+    def resolve(self, location):
+        inner = fs.SubTreeFileSystem(str(self.root), fs.LocalFileSystem())
+        return inner, location.removeprefix("mem://")
+
+    def read(self, location):
+        self.reads += 1
+        filesystem, path = self.resolve(location)
+        with filesystem.open_input_stream(path) as stream:
+            return stream.read()
+
+
+def test_remote_manifests_are_read_once_for_all_processes(tmp_path, decoder):
+    folder = tmp_path / "remote"
+    folder.mkdir()
+    local = committed(pa.concat_tables([written(folder, [entry()], name=name) for name in "ab"]))
+    manifests = local.set_column(0, "location", pa.array(["mem://a", "mem://b"]))
+    remote = RemoteStorage(folder)
+    found = [
+        read_by_spec(
+            manifests, {0: UNPARTITIONED}, remote, cache=ManifestCache(folder=tmp_path / "cache")
+        )[0]
+        for _ in range(2)  # each with a memory of its own, as two processes have
+    ]
+    assert remote.reads == 2
+    assert found[0].equals(found[1])
+    assert found[0].schema.equals(files_schema(UNPARTITIONED), check_metadata=True)
