@@ -12,7 +12,7 @@ from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.open import open_catalog
 from rowlake.catalog.outcome import Conflict
-from rowlake.errors import MissingFileError, StorageError
+from rowlake.errors import MissingFileError, StorageError, UnsupportedFeatureError
 from rowlake.storage import s3 as s3_storage
 from rowlake.storage.files import Storage
 from tests.parts.catalogs import (
@@ -117,6 +117,23 @@ def test_a_put_whose_answer_was_lost_knows_its_own_object(
     assert not storage.create(f"{warehouse}/v1", b"ours")
 
 
+def test_a_server_that_ignores_the_condition_is_refused_before_anything_is_written(
+    storage: Storage, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import obstore
+
+    original = obstore.put
+
+    def overwriting(*arguments: Any, **options: Any) -> Any:
+        return original(*arguments, **{**options, "mode": "overwrite"})
+
+    monkeypatch.setattr(s3_storage, "_SAFE", set())
+    monkeypatch.setattr(obstore, "put", overwriting)
+    with pytest.raises(UnsupportedFeatureError, match="ignores If-None-Match"):
+        storage.create(f"{warehouse}/v1", b"")
+    assert list(storage.list(warehouse)) == []
+
+
 def test_failures_say_what_is_wrong(storage: Storage, properties: dict[str, str]) -> None:
     with pytest.raises(MissingFileError, match="no such file"):
         storage.read(f"s3://{BUCKET}/none")
@@ -147,8 +164,7 @@ def test_the_environment_gives_what_the_properties_do_not(
     monkeypatch.setenv("AWS_ENDPOINT_URL", properties["s3.endpoint"])
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    for made in (s3_storage._store,):
-        made.cache_clear()
+    s3_storage._store.cache_clear()
     storage = Storage({})
     assert storage.create(f"{warehouse}/x", b"1")
     assert storage.read(f"{warehouse}/x") == b"1"

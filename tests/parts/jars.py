@@ -86,14 +86,17 @@ def _spark_command(
         skip_or_fail(f"a jar with the classifier {classifier} needs Maven, which is not installed")
     import pyspark
 
-    spark_submit = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    nothing = folder / "nothing.py"
+    nothing.write_text("")
     return [
-        str(spark_submit / "bin" / "spark-submit"),
+        str(home / "bin" / "spark-submit"),
         "--packages",
         f"{group}:{artifact}:{version}",
         "--conf",
         f"spark.jars.ivy={folder}",
-        "--class",
-        "org.apache.spark.SparkBuildInfo",
-        "--version",
+        # A local Maven repository that has a POM without its jar would make Ivy give up.
+        "--driver-java-options",
+        f"-Duser.home={folder}",
+        str(nothing),
     ]

@@ -10,6 +10,7 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from rowlake.errors import UnsupportedFeatureError
 from rowlake.storage.filesystems import (
     first_of,
     is_true,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # User metadata of an object that says which call made it.
 _MAKER = "rowlake-maker"
+# Buckets of other makes than Amazon's that were seen to refuse overwriting.
+_SAFE: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
 
 
 def create(bucket: str, key: str, data: bytes, properties: Mapping[str, str]) -> bool:
@@ -32,15 +35,41 @@ def create(bucket: str, key: str, data: bytes, properties: Mapping[str, str]) ->
     object that it made itself; so a refusal is believed only after looking whose object it is.
     """
     import obstore
+
+    chosen = tuple(sorted(properties.items()))
+    store = _store(bucket, chosen)
+    if s3_endpoint(properties) and (bucket, chosen) not in _SAFE:
+        _check_refusal(store, key)
+        _SAFE.add((bucket, chosen))
+    return _put_if_absent(obstore, store, key, data)
+
+
+def _put_if_absent(obstore: Any, store: Any, key: str, data: bytes) -> bool:
     from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-    store = _store(bucket, tuple(sorted(properties.items())))
     maker = uuid.uuid4().hex
     try:
         obstore.put(store, key, data, mode="create", attributes={_MAKER: maker})
     except (AlreadyExistsError, PreconditionError):
         return bool(obstore.get(store, key).attributes.get(_MAKER) == maker)
     return True
+
+
+def _check_refusal(store: Any, key: str) -> None:
+    """Check that a store of unknown make does refuse to overwrite; some ignore the condition."""
+    import obstore
+
+    probe = f"{key.rpartition('/')[0]}/rowlake-probe-{uuid.uuid4().hex}".removeprefix("/")
+    try:
+        _put_if_absent(obstore, store, probe, b"")
+        is_overwritten = _put_if_absent(obstore, store, probe, b"")
+    finally:
+        _deleted(store, probe)
+    if is_overwritten:
+        raise UnsupportedFeatureError(
+            "Cannot commit: this S3 server ignores If-None-Match, so concurrent commits would "
+            "overwrite each other. Use a catalog (SQL, REST, …) or another server."
+        )
 
 
 def delete(bucket: str, keys: Sequence[str], properties: Mapping[str, str]) -> list[str]:
