@@ -62,10 +62,14 @@ def read_manifests(
     `columns` selects columns of `files_schema` (in its order; `status` is always there): maps of
     metrics that are not asked for are not decoded. `live_only` leaves DELETED entries out.
     """
-    types = {
-        spec_id: partition_type(view.specs[spec_id], view.schema, view.schemas.values())
-        for spec_id in pc.unique(manifests["partition_spec_id"]).to_pylist()
-    }
+    types = {}
+    for spec_id in pc.unique(manifests["partition_spec_id"]).to_pylist():
+        if spec_id not in view.specs:
+            of_spec = manifests.filter(pc.equal(manifests["partition_spec_id"], spec_id))
+            raise CorruptTableError(
+                of_spec["location"][0].as_py(), f"{view.name} has no partition spec {spec_id}"
+            )
+        types[spec_id] = partition_type(view.specs[spec_id], view.schema, view.schemas.values())
     wanted = None if columns is None else tuple(columns)
     return read_by_spec(manifests, types, storage, columns=wanted, live_only=live_only)
 

@@ -324,6 +324,9 @@ def test_manifests_of_a_view_are_read_by_spec(tmp_path):
     assert list(found) == [0]
     assert found[0]["partition"].type == of
     assert read_manifests(manifest[:0], _view(spec, schema), STORAGE) == {}
+    other = PartitionSpec(1, spec.fields)
+    with pytest.raises(CorruptTableError, match="no partition spec 0"):
+        read_manifests(manifest, _view(other, schema), STORAGE)
 
 
 def test_tasks_read_manifests_of_several_specs(tmp_path):
