@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KEYS = "key"
 _EXACT = pa.decimal128(38, 0)
+_LONG = pa.int64()
 _LONG_DIGITS = 18
 # Sums of 2^19 values of up to this many digits fit 64 bits.
 _SUM_DIGITS = 12
@@ -31,7 +32,7 @@ class Measure:
     """A count: of rows, or of the valid values of a column."""
 
     column: str | None
-    result: pa.DataType = pa.int64()
+    result: pa.DataType = _LONG
     of_nothing: int | None = 0
 
     def inputs(self, batch: pa.RecordBatch, prefix: str) -> dict[str, pa.Array]:
@@ -63,7 +64,7 @@ class Sum(Measure):
     """A sum; integers and decimals exactly."""
 
     of_nothing: int | None = None
-    source: pa.DataType = pa.int64()
+    source: pa.DataType = _LONG
 
     def inputs(self, batch: pa.RecordBatch, prefix: str) -> dict[str, pa.Array]:
         """Return the values, as 64-bit integers where sums of them fit."""

@@ -46,7 +46,9 @@ _NONE = np.empty(0, np.int64)
 _positions: ByteLimitedCache[Positions] = ByteLimitedCache(
     LIMIT_IN_BYTES, lambda held: sum(len(path) + found.nbytes for path, found in held.items())
 )
-_keys: ByteLimitedCache[pa.Table] = ByteLimitedCache(LIMIT_IN_BYTES, lambda held: held.nbytes)
+_matchers: ByteLimitedCache[EqualityMatcher] = ByteLimitedCache(
+    LIMIT_IN_BYTES, lambda held: held.size_in_bytes
+)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def load_deletes(context: ScanContext, task: FileTask, storage: Storage) -> Dele
 def clear_caches() -> None:
     """Forget all parsed deletes."""
     _positions.clear()
-    _keys.clear()
+    _matchers.clear()
 
 
 def _positions_of(delete: DeleteFile, data_file: str, storage: Storage) -> NDArray[np.int64]:
@@ -105,7 +107,13 @@ def _vector(delete: DeleteFile, data_file: str, storage: Storage) -> Positions:
 
 
 def _position_file(delete: DeleteFile, only: str | None, storage: Storage) -> Positions:
-    with opened(delete.location, delete.file_format, storage, _POSITIONS_TABLE) as source:
+    with opened(
+        delete.location,
+        delete.file_format,
+        storage,
+        _POSITIONS_TABLE,
+        dictionaries=["file_path"],
+    ) as source:
         found = position_delete.positions_by_file(_pairs(source, only))
     return found if only is None else {only: found.get(only, _NONE)}
 
@@ -138,22 +146,20 @@ def _targets(source: Source) -> tuple[pa.Field, ...]:
 def _matcher(
     ids: tuple[int, ...], files: list[DeleteFile], context: ScanContext, storage: Storage
 ) -> EqualityMatcher:
-    tables = [_keys_of(ids, delete, context, storage) for delete in files]
-    return EqualityMatcher(ids, pa.concat_tables(_unified(tables)))
+    types = tuple(str(context.table_schema.by_id.get(key)) for key in ids)
+    key = (frozenset(delete.key for delete in files), ids, types)
+
+    def make() -> EqualityMatcher:
+        tables = [_read_keys(ids, delete, context, storage) for delete in files]
+        return EqualityMatcher(ids, pa.concat_tables(_unified(tables)))
+
+    return _matchers.get_or_make(key, make)
 
 
 def _unified(tables: list[pa.Table]) -> list[pa.Table]:
     """Return the tables with one schema: columns dropped from the table may differ in type."""
     schema = pa.unify_schemas([table.schema for table in tables], promote_options="permissive")
     return [table.cast(schema) for table in tables]
-
-
-def _keys_of(
-    ids: tuple[int, ...], delete: DeleteFile, context: ScanContext, storage: Storage
-) -> pa.Table:
-    types = tuple(str(context.table_schema.by_id.get(key)) for key in ids)
-    key = (*delete.key, ids, types)
-    return _keys.get_or_make(key, lambda: _read_keys(ids, delete, context, storage))
 
 
 def _read_keys(

@@ -62,6 +62,7 @@ class EqualityMatcher:
 
     def __init__(self, ids: tuple[int, ...], keys: pa.Table) -> None:
         self.fields = tuple(keys.schema)
+        self.size_in_bytes = 2 * keys.nbytes  # the sorted values, and their joins
         self._paths = [_path(self.fields, key) for key in ids]
         columns = [_leaf(keys, path) for path in self._paths]
         # Numbers first: what they rule out needs no look-up by text.

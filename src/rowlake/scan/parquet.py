@@ -17,7 +17,7 @@ from rowlake.scan.source import Unit
 from rowlake.scan.statistics import RowGroupStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     import pyarrow as pa
@@ -33,13 +33,20 @@ class ParquetSource:
     """One open Parquet file."""
 
     def __init__(
-        self, location: str, storage: Storage, table: Schema, name_mapping: str | None
+        self,
+        location: str,
+        storage: Storage,
+        table: Schema,
+        name_mapping: str | None,
+        *,
+        dictionaries: Sequence[str] = (),
     ) -> None:
         self.location = location
         with reading(location):
             self._stream = storage.open_input(location)
             self._file = pq.ParquetFile(
                 self._stream,
+                read_dictionary=list(dictionaries),
                 coerce_int96_timestamp_unit="us",
                 arrow_extensions_enabled=False,
             )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from dataclasses import replace
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -229,3 +231,32 @@ def test_parsed_deletes_are_kept_within_the_limit(tmp_path, data) -> None:
     deletes_module.clear_caches()
     with pytest.raises(CorruptTableError):
         remaining(data, *made)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.bool_(), [True, False]),
+        (pa.decimal128(9, 2), [Decimal("1.10"), Decimal("-2.00")]),
+        (pa.decimal128(30, 2), [Decimal("1.10"), Decimal(10) ** 20]),
+        (pa.binary(16), [b"0" * 16, b"1" * 16]),
+        (pa.binary(), [b"\xff", b""]),
+        (pa.date32(), [dt.date(1960, 1, 1), dt.date(2020, 1, 1)]),
+        (pa.time64("us"), [dt.time(1), dt.time(2)]),
+        (
+            pa.timestamp("us", tz="UTC"),
+            [dt.datetime(2020, 1, day, tzinfo=dt.timezone.utc) for day in (1, 2)],
+        ),
+    ],
+)
+def test_equality_keys_of_every_type(tmp_path, kind, values) -> None:
+    table = schema(field("x", kind, 1), field("k", pa.int32(), 2))
+    rows = [{"x": value, "k": key} for value in [*values, None] for key in (1, 2)]
+    data = write_parquet(tmp_path / "f.parquet", table_of(table, rows))
+    single = schema(field("x", kind, 1))
+    one = equality_deletes(tmp_path / "a", table_of(single, [{"x": values[0]}]), [1])
+    assert scan(table, file_task(data, deletes=(one,))) == rows[2:]
+    two = equality_deletes(
+        tmp_path / "b", table_of(table, [{"x": values[1], "k": 2}, {"x": None, "k": 1}]), [2, 1]
+    )
+    assert scan(table, file_task(data, deletes=(one, two))) == [rows[2], rows[5]]
