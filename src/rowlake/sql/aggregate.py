@@ -35,9 +35,9 @@ Edit = tuple[int, int, str]
 class Partial:
     """One partial aggregate: a column `name` of what each task yields.
 
-    Functions: `count_rows`; `count` (not null), `min`, `max` of a column; `sum` (long for
-    integers, double for floats, decimal(p + 10, s) for decimals; null where no value); and
-    `sum_double` (the sum of the values as doubles).
+    Functions are those of `rowlake.scan.aggregate`: `count_all`; `count`, `min`, `max` of a
+    column; `sum`, which is decimal(38, 0) for integers, double for floats, decimal(p + 10, s) for
+    decimals.
     """
 
     function: str
@@ -119,7 +119,7 @@ class Splitter:
             raise NotSplit
         plain = not self.work.groups and predicate is None
         functions = {partial.function for partial in self.work.partials}
-        answered = plain and functions <= {"count_rows", "count", "min", "max"}
+        answered = plain and functions <= {"count_all", "count", "min", "max"}
         found = Aggregation(tuple(self.work.groups), tuple(self.work.partials), predicate, answered)
         return found, self.work.edits
 
@@ -258,7 +258,7 @@ class Splitter:
 
     def _final(self, function: str, inner: Sequence[Token]) -> str:
         if function == "COUNT" and len(inner) == 1 and _is_row_count(inner[0]):
-            return f"coalesce(sum({self._partial('count_rows', None)}), 0L)"
+            return f"coalesce(sum({self._partial('count_all', None)}), 0L)"
         path = column_path(inner)
         column = self.resolve(path) if path else None
         if column is None or len(column.path) != 1 or type_name(column.field) is not None:
@@ -276,15 +276,17 @@ class Splitter:
         if pa.types.is_decimal(kind) and kind.precision <= 28:
             total = self._partial("sum", name)
             return f"CAST(sum({total}) AS DECIMAL({kind.precision + 10}, {kind.scale}))"
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        if pa.types.is_integer(kind):
+            return f"CAST(sum({self._partial('sum', name)}) AS BIGINT)"
+        if not pa.types.is_floating(kind):
             raise NotSplit
         return f"sum({self._partial('sum', name)})"
 
     def _average(self, name: str, kind: pa.DataType) -> str:
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             raise NotSplit
-        total, count = self._partial("sum_double", name), self._partial("count", name)
-        return f"(sum({total}) / nullif(sum({count}), 0L))"
+        total, count = self._partial("sum", name), self._partial("count", name)
+        return f"(CAST(sum({total}) AS DOUBLE) / nullif(sum({count}), 0L))"
 
     def _partial(self, function: str, column: str | None) -> str:
         for known in self.work.partials:

@@ -146,8 +146,11 @@ def _reject_twice(names: list[str], how: Assignment) -> None:
 
 
 def converted(expression: str, source: str, target: TargetColumn, how: Assignment) -> str:
-    """Return the expression as the target's type; SchemaMismatchError where that is not allowed."""
-    if source == target.type:
+    """Return the expression as the target's type; SchemaMismatchError where that is not allowed.
+
+    Nested values are always cast: that makes all their fields nullable, as the table's are.
+    """
+    if source == target.type and "<" not in source:
         return expression
     one, other = _parsed(source), _parsed(target.type)
     if one is None or other is None or not is_assignable(one, other):

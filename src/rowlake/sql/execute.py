@@ -13,7 +13,6 @@ import pyarrow as pa
 from rowlake.catalog import tables as catalog_tables
 from rowlake.errors import (
     InvalidStatementError,
-    RowlakeError,
     TableNotFoundError,
     UnsupportedFeatureError,
 )
@@ -30,6 +29,7 @@ from rowlake.sql.run import run_query
 from rowlake.sql.schema_json import schema_json
 from rowlake.sql.session import find_table, need_table, new_name, session_of
 from rowlake.sql.spark_types import columns_of
+from rowlake.verbs.create import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,36 +133,49 @@ def _create_table(lake: Lake, statement: s.CreateTable, args: Any) -> Any:
 
 
 def _made(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) -> Table:
-    name = new_name(lake, statement.name)
-    if statement.mode == "replace" and not lake.exists(name):
-        raise TableNotFoundError(readable(name))
+    name = _target_name(lake, statement)
+    layout = _layout(lake, statement, columns)
     return lake.create_table(
         name,
-        schema_json(columns, defaults_of(lake, columns)),
-        partition_by=[PartitionBy(t.column, t.transform, t.name) for t in statement.partition_by],
-        properties=statement.properties,
-        location=statement.location,
-        comment=statement.comment,
+        layout.schema,
+        partition_by=layout.partition_by,
+        properties=layout.properties,
+        location=layout.location,
+        comment=layout.comment,
         if_not_exists=statement.if_not_exists,
         replace=statement.mode != "create",
     )
 
 
-def _create_table_as(lake: Lake, statement: s.CreateTable, args: Any) -> Any:
+def _target_name(lake: Lake, statement: s.CreateTable) -> s.Name:
     name = new_name(lake, statement.name)
-    known = lake.exists(name)
-    if known and statement.if_not_exists:
+    if statement.mode == "replace" and not lake.exists(name):
+        raise TableNotFoundError(readable(name))
+    return name
+
+
+def _layout(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) -> Layout:
+    return Layout(
+        schema=schema_json(columns, defaults_of(lake, columns)),
+        partition_by=tuple(
+            PartitionBy(t.column, t.transform, t.name) for t in statement.partition_by
+        ),
+        properties=statement.properties,
+        location=statement.location,
+        comment=statement.comment,
+    )
+
+
+def _create_table_as(lake: Lake, statement: s.CreateTable, args: Any) -> Any:
+    name = _target_name(lake, statement)
+    if statement.if_not_exists and lake.exists(name):
         return nothing(lake)
     if statement.columns is not None:
         raise InvalidStatementError("CREATE TABLE … AS takes its columns from the query alone.")
     frame = run_query(lake, statement.query or "", args)
-    table = _made(lake, statement, columns_of(frame.schema.jsonValue()))
-    try:
-        return counts(lake, table.append(frame))
-    except (RowlakeError, Exception):
-        if not known:
-            lake.drop_table(name, purge=True, if_exists=True)
-        raise
+    layout = _layout(lake, statement, columns_of(frame.schema.jsonValue()))
+    replace = statement.mode != "create"
+    return counts(lake, lake.create_table_as(name, frame, layout, replace=replace))
 
 
 def _create_like(lake: Lake, statement: s.CreateTableLike) -> None:

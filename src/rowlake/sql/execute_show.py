@@ -110,7 +110,13 @@ def show_partitions(lake: Lake, statement: s.ShowPartitions) -> pa.Table:
     if "partition" not in found.column_names:
         raise InvalidStatementError(f"Table {table.name} is not partitioned.")
     rows = found["partition"].to_pylist()
-    return _strings(partition=["/".join(f"{k}={v}" for k, v in row.items()) for row in rows])
+    return _strings(
+        partition=["/".join(f"{k}={_shown(v)}" for k, v in row.items()) for row in rows]
+    )
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else str(value)
 
 
 # --- DESCRIBE

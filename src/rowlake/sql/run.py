@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.metadata import view_of
 from rowlake.sql.lexer import quote
+from rowlake.sql.partials import cheapest_column, partial_frame
 from rowlake.sql.pushdown import Options, Scan, push_down
+from rowlake.sql.refusals import told_plainly
 from rowlake.sql.session import Lookup, names_of
 from rowlake.times import to_ms
 from rowlake.verbs.read import Request, frame
@@ -34,13 +36,15 @@ def run_query(lake: Lake, text: str, arguments: Any = None) -> Any:
         names_of(lake),
         arguments,
         f"__lake_{next(_numbers)}_",
+        aggregates=True,
         schema_of=lambda target, travel: _schema_at(lake, lookup, target, travel),
     )
     rewritten = push_down(text, lookup, options)
-    if not rewritten.scans:
-        return lake.spark.sql(text, args=arguments) if arguments else lake.spark.sql(text)
     frames = {scan.view: frame_of(lake, lookup, scan) for scan in rewritten.scans}
-    return sql_over(lake, rewritten.text, frames, arguments)
+    with told_plainly(lake, text, moved=bool(frames)):
+        if frames:
+            return sql_over(lake, rewritten.text, frames, arguments)
+        return lake.spark.sql(text, args=arguments) if arguments else lake.spark.sql(text)
 
 
 def sql_over(lake: Lake, text: str, frames: dict[str, Any], arguments: Any = None) -> Any:
@@ -58,9 +62,11 @@ def frame_of(lake: Lake, lookup: Lookup, scan: Scan) -> Any:
     at = moment_of(lake, table, target, scan.travel)
     if target.metadata_table:
         return lake.engine.from_arrow(_metadata(table, target.metadata_table, at))
+    if scan.aggregation is not None:
+        return partial_frame(lake, table, scan.aggregation, _view_arguments(at))
     columns = scan.columns
     if columns is not None and not columns:
-        columns = _cheapest(target.schema)
+        columns = cheapest_column(target.schema)
     # Spark evaluates the statement's own conditions; the predicate only leaves files and rows out.
     request = Request(columns, scan.predicate, **_view_arguments(at))
     return frame(table.handle, lake.engine, request)
@@ -83,19 +89,6 @@ def _table(lookup: Lookup, target: Target) -> Table:
     if table is None:
         raise InvalidStatementError(f"There is no table {target.table} any more.")
     return table
-
-
-def _cheapest(schema: Schema) -> tuple[str, ...]:
-    """Return one column that is cheap to read, for a scan that only counts rows."""
-    fixed = [field.name for field in schema.arrow if _width(field.type) <= 64]
-    return tuple([*fixed, *schema.arrow.names][:1])
-
-
-def _width(kind: Any) -> int:
-    try:
-        return int(kind.bit_width)
-    except ValueError:
-        return 1 << 20
 
 
 def _schema_at(

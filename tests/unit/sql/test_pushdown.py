@@ -58,7 +58,7 @@ TEXTS = {
     "SELECT * FROM ns.t TABLESAMPLE (5 ROWS), ns.u": (
         "SELECT * FROM `v0` TABLESAMPLE (5 ROWS) AS `t`, `v1` AS `u`"
     ),
-    "SELECT * FROM ns.t JOIN other.u USING (id)": "SELECT * FROM `v0` AS `t` JOIN other.u USING (id)",
+    "SELECT * FROM ns.t JOIN o.u USING (id)": "SELECT * FROM `v0` AS `t` JOIN o.u USING (id)",
     "WITH t AS (SELECT 1) SELECT * FROM t": "WITH t AS (SELECT 1) SELECT * FROM t",
     "TABLE ns.t": "TABLE `v0`",
     "FROM ns.t SELECT x": "FROM `v0` AS `t` SELECT x",

@@ -1,0 +1,61 @@
+"""What Spark refuses as it analyses a statement, as rowlake's errors.
+
+Spark's own errors are kept as the cause. Its positions are offsets in the text that it was given;
+they are passed on only where that is the statement as the user wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from rowlake.errors import InvalidStatementError, RowlakeError, TableNotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowlake.lake import Lake
+
+_ANALYSIS = ("AnalysisException", "ParseException")
+_PLACE = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
+_TABLE = re.compile(r"table or view (\S+) cannot be found", re.IGNORECASE)
+_CLASS = re.compile(r"\[([A-Z_]+)[.\]]")
+
+
+@contextmanager
+def told_plainly(lake: Lake, text: str, *, moved: bool) -> Iterator[None]:
+    """Turn Spark's refusals into rowlake's errors; `moved`: Spark's text is not the user's."""
+    try:
+        yield
+    except RowlakeError:
+        raise
+    except Exception as error:
+        if type(error).__name__ not in _ANALYSIS:
+            raise
+        raise _plain(lake, text, str(error), moved=moved) from error
+
+
+def _plain(lake: Lake, text: str, message: str, *, moved: bool) -> RowlakeError:
+    missing = _TABLE.search(message)
+    kind = _CLASS.search(message)
+    if missing and kind and kind[1] == "TABLE_OR_VIEW_NOT_FOUND":
+        name = missing[1].replace("`.`", ".").strip("`")
+        known = {found.lower(): found for found in lake.tables()}
+        near = get_close_matches(name.lower(), known, n=3)
+        return TableNotFoundError(name, similar=[known[found] for found in near])
+    first = re.split(r"\s*SQLSTATE|\n", message, maxsplit=1)[0].strip()
+    position = None if moved else _offset(text, message)
+    return InvalidStatementError(first, statement=text, position=position)
+
+
+def _offset(text: str, message: str) -> int | None:
+    place = _PLACE.search(message)
+    if place is None:
+        return None
+    line, column = int(place[1] or place[3]), int(place[2] or place[4])
+    lines = text.splitlines(keepends=True)
+    if not 1 <= line <= len(lines):
+        return None
+    return min(sum(map(len, lines[: line - 1])) + column, len(text))

@@ -1,0 +1,22 @@
+"""Text with several statements -> the statements that are complete, and what is left."""
+
+from __future__ import annotations
+
+from rowlake.errors import InvalidStatementError
+from rowlake.sql.lexer import Kind, Lexer
+
+
+def split_statements(text: str) -> tuple[list[str], str]:
+    """Split at semicolons outside strings, names and comments; what follows the last is left."""
+    try:
+        tokens = Lexer(text).all()
+    except InvalidStatementError:
+        return [], text  # a string or a comment that goes on in the next line
+    statements: list[str] = []
+    start = 0
+    for token in tokens:
+        if token.kind is Kind.SYMBOL and token.text == ";":
+            statements.append(text[start : token.start].strip())
+            start = token.end
+    left = text[start:]
+    return [statement for statement in statements if statement], left if left.strip() else ""
