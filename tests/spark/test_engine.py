@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import rowlake
 from rowlake.engine.jobs import GROUP_PROPERTIES
 from rowlake.engine.spark import Engine
+from rowlake.errors import EngineError
 from tests import engine_kernels as kernels
 from tests.engine_checks import CHECKS
 from tests.engine_kernels import NUMBERS
@@ -48,6 +50,17 @@ def test_a_task_that_fails_once_gives_its_rows_once(engine, tmp_path):
 def test_a_lazy_frame_retries_too(engine, tmp_path):
     frame = engine.dataframe(partial(kernels.fail_once, str(tmp_path)), [1, 2], NUMBERS)
     assert sorted(row.n for row in frame.collect()) == [1, 2]
+
+
+def test_executors_with_another_rowlake_are_told_apart(engine, monkeypatch):
+    monkeypatch.setattr(rowlake, "__version__", "9.9.9")
+    with pytest.raises(EngineError, match=r"driver 9\.9\.9\. Install the same rowlake"):
+        engine.run(kernels.count_up, [1, 2], NUMBERS)
+
+
+def test_warming_up_gets_in_nobodys_way(engine):
+    engine.warm_up()
+    assert engine.run(kernels.count_up, [1, 2], NUMBERS).num_rows == 4
 
 
 def test_the_job_group_of_the_user_is_put_back(engine):
@@ -90,6 +103,7 @@ def test_ctrl_c_cancels_the_job(engine, tmp_path):
 EMPTY_TASKS = """
 import psutil
 from rowlake.engine.spark import Engine
+from rowlake.errors import EngineError
 from tests import engine_kernels as kernels
 engine, me = Engine(), psutil.Process()
 

@@ -12,10 +12,15 @@ import pickle
 import re
 from typing import Any
 
+from rowlake import errors
 from rowlake.errors import EngineError, InternalError, RowlakeError
 
 _MARK = re.compile(r"\[rowlake-error ([A-Za-z0-9+/=]+)\]")
 _NO_ROWLAKE = re.compile(r"No module named '?(rowlake[\w.]*)|Can't get attribute .*rowlake")
+_TOLD = re.compile(
+    r"^rowlake\.errors\.(\w+Error): (.*?)(?=\n\s*\n|\n\s+at |\nJVM stacktrace|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _WORKER_LOST = ("Python worker exited unexpectedly", "Python worker failed to connect back")
 _LAST_LINES = 12
 
@@ -46,6 +51,20 @@ def unpacked(text: str) -> RowlakeError | None:
     return error
 
 
+def told(text: str) -> RowlakeError | None:
+    """Return the RowlakeError that a Python traceback in this text ends with: class and message.
+
+    For errors of tasks that could not pack them; their fields are lost.
+    """
+    found = _TOLD.search(text)
+    kind = getattr(errors, found.group(1), None) if found else None
+    if found is None or kind is None:
+        return None
+    error: RowlakeError = kind.__new__(kind)
+    error.args = (found.group(2).strip(),)
+    return error
+
+
 def translated(cause: Exception, label: str) -> Exception:
     """Return the error to raise for an exception of a Spark job.
 
@@ -54,7 +73,7 @@ def translated(cause: Exception, label: str) -> Exception:
     everything else (the user's query, Spark itself) is returned unchanged.
     """
     text = str(cause)
-    own = unpacked(text)
+    own = unpacked(text) or told(text)
     if own is not None:
         return own
     if _NO_ROWLAKE.search(text):

@@ -52,6 +52,21 @@ def test_executors_without_rowlake_get_advice():
     assert "addArtifacts" in str(error)
 
 
+UNPACKED = """Job aborted
+Traceback (most recent call last):
+  File "/x/site-packages/rowlake/engine/worker.py", line 79, in _prepare
+rowlake.errors.EngineError: Cannot run the task: the executor has another rowlake.
+Ship it.
+
+\tat org.apache.spark.Nothing"""
+
+
+def test_an_error_that_no_task_packed_keeps_class_and_message():
+    error = translated(RuntimeError(UNPACKED), "scanning")
+    assert type(error) is EngineError
+    assert str(error) == "Cannot run the task: the executor has another rowlake.\nShip it."
+
+
 def test_a_lost_worker_is_an_engine_error():
     assert isinstance(translated(RuntimeError(LOST), "scanning"), EngineError)
 
