@@ -6,6 +6,7 @@ frame that needs one does.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog import tables as catalog_tables
@@ -14,13 +15,15 @@ from rowlake.catalog.open import open_catalog
 from rowlake.engine.spark import Engine
 from rowlake.sql.execute import execute
 from rowlake.table import Table
-from rowlake.verbs import create
+from rowlake.verbs import create, create_as
+from rowlake.verbs.relation import relation_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from rowlake.model.partition import OrderBy, PartitionBy
+    from rowlake.model.result import Result
 
 Name = "str | tuple[str, ...]"
 
@@ -38,7 +41,19 @@ def connect(
     - `spark`: a session of yours, classic or Connect; else the active one; else a local one that
       is made at the first need.
     """
-    return Lake(open_catalog(warehouse, catalog), Engine(spark))
+    opened = open_catalog(warehouse, catalog)
+    planner = partial(relation_of, _source_defaults(opened, catalog))
+    return Lake(opened, Engine(spark, source_planner=planner))
+
+
+def _source_defaults(opened: Any, catalog: Any) -> dict[str, str]:
+    """Return what opens this catalog again, for reads that Spark plans in another process."""
+    defaults = {"warehouse": str(opened.properties.get("warehouse", ""))}
+    if isinstance(catalog, str):
+        defaults["catalog"] = catalog
+    elif catalog is not None:
+        defaults |= {f"catalog.{key}": str(value) for key, value in opened.properties.items()}
+    return {key: value for key, value in defaults.items() if value}
 
 
 class Lake:
@@ -114,21 +129,37 @@ class Lake:
         carries one (an Arrow table, a DataFrame, a pandas frame). `partition_by` takes texts like
         `"days(ts)"` or `"bucket(16, id)"`. `replace` keeps the history of a table of that name.
         """
+        layout = create.Layout(
+            schema=schema,
+            partition_by=tuple(partition_by),
+            sort_by=tuple(sort_by),
+            properties=dict(properties or {}),
+            location=location,
+            comment=comment,
+        )
         handle = create.create_table(
             self.catalog,
             levels_of(name),
-            create.Layout(
-                schema=schema,
-                partition_by=tuple(partition_by),
-                sort_by=tuple(sort_by),
-                properties=dict(properties or {}),
-                location=location,
-                comment=comment,
-            ),
+            layout,
             if_not_exists=if_not_exists,
             replace=replace,
         )
         return Table(handle, self.engine)
+
+    def create_table_as(
+        self,
+        name: str | tuple[str, ...],
+        rows: Any,
+        layout: create.Layout,
+        *,
+        replace: bool = False,
+    ) -> Result:
+        """Create (or replace) a table that holds these rows, in one commit."""
+        identifier = levels_of(name)
+        if not replace and self.exists(identifier):
+            raise create.already_there(identifier)
+        _, result = create_as.create_table_as(self.catalog, self.engine, identifier, layout, rows)
+        return result
 
     def drop_table(
         self, name: str | tuple[str, ...], *, purge: bool = False, if_exists: bool = False

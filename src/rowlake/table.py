@@ -12,7 +12,7 @@ from rowlake.catalog.tables import refresh
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg import refs
-from rowlake.iceberg.metadata import snapshot_info
+from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.model.change import Isolation
 from rowlake.plan.bind import bind
 from rowlake.sql.condition import columns_in, pushed_condition
@@ -100,7 +100,7 @@ class Table:
         if not isinstance(where, str):
             exact = where is not None
             return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
-        schema = read.view_of(handle, **at).schema
+        schema = view_of(handle, **at).schema
         shown = list(schema.arrow.names if columns is None else columns)
         needed = list(dict.fromkeys([*shown, *columns_in(where, schema)]))
         pushed = pushed_condition(where, schema, zone=self._engine.time_zone)
@@ -249,7 +249,7 @@ def _at(snapshot_id: int | None, as_of: Any, ref: str | None) -> dict[str, Any]:
 
 def _whole_predicate(where: str | Predicate, handle: TableHandle) -> Predicate:
     """Return a filter that says all that the text says; what removes rows must not say less."""
-    schema = read.view_of(handle).schema
+    schema = view_of(handle).schema
     if not isinstance(where, str):
         return bind(where, schema)
     pushed = pushed_condition(where, schema)

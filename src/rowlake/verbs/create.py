@@ -70,10 +70,7 @@ def create_table(
         if if_not_exists:
             return handle
         if not replace:
-            raise InvalidStatementError(
-                f"There is a table {quoted(identifier)} already. "
-                "Use IF NOT EXISTS to keep it, or CREATE OR REPLACE TABLE to replace it."
-            )
+            raise already_there(identifier)
         return replace_table(handle, layout)
     version = layout.properties.get("format-version", "2")
     schema = iceberg_schema(layout.schema, version)
@@ -86,6 +83,14 @@ def create_table(
     )
     make = catalog_tables.stage_table if staged else catalog_tables.create_table
     return make(catalog, identifier, definition)
+
+
+def already_there(identifier: tuple[str, ...]) -> InvalidStatementError:
+    """Return the error for a table that must not exist."""
+    return InvalidStatementError(
+        f"There is a table {quoted(identifier)} already. "
+        "Use IF NOT EXISTS to keep it, or CREATE OR REPLACE TABLE to replace it."
+    )
 
 
 def replace_table(handle: TableHandle, layout: Layout) -> TableHandle:

@@ -31,10 +31,11 @@ from rowlake.write.kernel import write_batches
 DISTRIBUTION_MODE = "write.distribution-mode"
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.iceberg.refs import Updates
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.verbs.source import Source
@@ -69,7 +70,7 @@ def append(
         stage_only=options.stage_only,
         properties=options.properties,
     )
-    return _committed(handle, change, storage, "append", phases)
+    return committed_result(handle, change, storage, "append", phases)
 
 
 def overwrite(
@@ -102,7 +103,7 @@ def overwrite(
     if dynamic and not replaced:
         return handle, Result("overwrite", seconds=phases.total, phases=phases.seconds)
     change = _replacing(change, view, None if dynamic else (where or TRUE), replaced, options)
-    return _committed(handle, change, storage, "overwrite", phases)
+    return committed_result(handle, change, storage, "overwrite", phases)
 
 
 def delete_files(
@@ -115,7 +116,7 @@ def delete_files(
         return handle, Result(operation, seconds=phases.total)
     change = Change(Operation.DELETE, branch=options.branch, properties=options.properties)
     change = _replacing(change, view, where, frozenset(), options)
-    return _committed(handle, change, Storage(view.io_properties), operation, phases)
+    return committed_result(handle, change, Storage(view.io_properties), operation, phases)
 
 
 def truncate(handle: TableHandle, options: WriteOptions) -> tuple[TableHandle, Result]:
@@ -192,11 +193,18 @@ def _replaced_partitions(written: pa.Table) -> frozenset[tuple[int, tuple[bytes 
     return frozenset((spec_id, tuple(partition)) for spec_id, partition in pairs)
 
 
-def _committed(
-    handle: TableHandle, change: Change, storage: Storage, operation: str, phases: Phases
+def committed_result(
+    handle: TableHandle,
+    change: Change,
+    storage: Storage,
+    operation: str,
+    phases: Phases,
+    *,
+    first: Callable[[TableHandle], Updates] | None = None,
 ) -> tuple[TableHandle, Result]:
+    """Commit a change and say what it did; `first` makes updates that land with it."""
     with phases.phase("commit"):
-        landed, committed = commit_or_raise(handle, change, storage, operation)
+        landed, committed = commit_or_raise(handle, change, storage, operation, first=first)
     snapshot = landed.metadata.snapshot_by_id(committed.snapshot_id)
     counted = snapshot_info(snapshot).summary if snapshot else {}
     added = change.added_data if change.added_data is not None else no_files()
