@@ -41,6 +41,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     unknown = [name for name in parsed.cases if name not in CASES]
     if unknown:
         parser.error(f"unknown case {unknown[0]!r}; --list shows the cases")
+    strangers = [name for name in parsed.peers if name not in PEERS]
+    if strangers:
+        parser.error(f"unknown peer {strangers[0]!r}; the peers are {', '.join(PEERS)}")
     return parsed
 
 

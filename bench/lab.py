@@ -5,10 +5,11 @@ Everything is made at the first need, so that a case without Spark starts none.
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from bench import data, session
 
@@ -29,6 +30,7 @@ class Lab:
         self.cache = cache
         self.java_warehouse = cache / "java"
         self.scratch = cache / "scratch"
+        self._lock = only_run(cache)
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
         self._peers: dict[str, Any] = {}
@@ -77,3 +79,16 @@ class Lab:
         if self.has_spark:
             self.spark.stop()
         shutil.rmtree(self.scratch, ignore_errors=True)
+        self._lock.close()
+
+
+def only_run(cache: Path) -> IO[str]:
+    """Hold the cache for this run: two at once would measure each other."""
+    cache.mkdir(parents=True, exist_ok=True)
+    lock = (cache / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise SystemExit("another run of the bench is under way; wait for its end") from None
+    return lock

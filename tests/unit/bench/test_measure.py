@@ -3,6 +3,7 @@ import sys
 import time
 
 import pytest
+
 from bench.measure import Measurement, Reported, Sample, measure
 from bench.processes import forgets_children, unshared_bytes
 

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+
 from bench import __main__ as program
 from bench import results
 from bench.case import Case, Contestant, Step
@@ -32,6 +33,12 @@ def test_an_unknown_case_is_refused(capsys):
         program.parse(["no_such_case"])
     assert stopped.value.code == 2
     assert "no_such_case" in capsys.readouterr().err
+
+
+def test_an_unknown_peer_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        program.parse(["--peers", "nobody"])
+    assert "iceberg-java" in capsys.readouterr().err
 
 
 def test_results_are_complete_json(tmp_path):
@@ -74,3 +81,11 @@ def test_resolved_packages_are_used_as_jars(tmp_path):
     (tmp_path / STAMP).write_text("g:a:1")
     assert package_settings(tmp_path, ["g:a:1"]) == {"spark.jars": str(tmp_path / "jars" / "a.jar")}
     assert "spark.jars.packages" in package_settings(tmp_path, ["g:a:2"])
+
+
+def test_two_runs_at_once_are_refused(tmp_path):
+    lab = _lab(Options(), tmp_path)
+    with pytest.raises(SystemExit, match="another run"):
+        _lab(Options(), tmp_path)
+    lab.close()
+    _lab(Options(), tmp_path).close()
