@@ -90,13 +90,24 @@ def planned(handle: TableHandle, request: Request) -> Read:
     view = view_of(
         handle, snapshot_id=request.snapshot_id, as_of_ms=request.as_of_ms, ref=request.ref
     )
-    predicate = None if request.predicate is None else bind(request.predicate, view.schema)
+    return planned_view(view, request.columns, request.predicate, exact=request.exact)
+
+
+def planned_view(
+    view: TableView,
+    columns: Sequence[str] | None = None,
+    predicate: Predicate | None = None,
+    *,
+    exact: bool = False,
+) -> Read:
+    """Plan the read of a snapshot that is chosen already."""
+    predicate = None if predicate is None else bind(predicate, view.schema)
     context = ScanContext(
         table_schema=view.schema,
-        projection=projection_of(view, request.columns),
+        projection=projection_of(view, columns),
         specs=view.specs,
         predicate=predicate,
-        exact=request.exact,
+        exact=exact,
         name_mapping=view.properties.get(NAME_MAPPING),
         partition_type=unified_partition_type(view),
         io_properties=view.io_properties,
