@@ -54,8 +54,11 @@ def _writer(verb: str, lab: Lab, name: str) -> Contestant:
         getattr(system, verb)(table, lab.source(lab.options.write_rows), layout)
         return {"facts": {"rows": lab.options.write_rows}}
 
+    def truth(table: TableRef, _: Any) -> Any:
+        return checksum(system.frame(table))
+
     steps = tuple(
-        Step(step, partial(write, table, layout), lambda _, t=table: checksum(system.frame(t)))
+        Step(step, partial(write, table, layout), partial(truth, table))
         for step, (table, layout) in targets.items()
     )
     return Contestant(name, steps, prepare, finish)

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def main(system: str, warehouse: str, name: str, ticket: str, cache: str) -> Non
     table = TableRef(root, name)
     reports: dict[str, Any] = {}
     for step, first in (("cold", None), ("warm", None), ("filtered", int(ticket))):
-        cost, files = timed(lambda at=first: plan(table, at))
+        cost, files = timed(partial(plan, table, first))
         reports[step] = {**cost, "files": files}
     print(json.dumps(reports))
 

@@ -31,9 +31,6 @@ class IcebergJava(System):
     def sql_name(self, table: TableRef) -> str:
         return f"{CATALOG}.{table.name}"
 
-    def exists(self, table: TableRef) -> bool:
-        return self.lab.spark.catalog.tableExists(self.sql_name(table))
-
     def create(self, table: TableRef, layout: Layout) -> None:
         self.drop(table)
         self.lab.spark.sql(
