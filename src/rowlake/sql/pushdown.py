@@ -16,10 +16,11 @@ from rowlake.model.predicate import TRUE, Predicate, conjunction
 from rowlake.sql import columns as columns_room
 from rowlake.sql.aggregate import Aggregation, NotSplit, Splitter
 from rowlake.sql.conditions import ConditionReader, split
+from rowlake.sql.gather import Gatherer
 from rowlake.sql.lexer import Kind, Lexer, Token, quote
 from rowlake.sql.locate import Lookup, Target, locate
 from rowlake.sql.query import Block, Query, Reference, TimeTravel, blocks, queries, references_in
-from rowlake.sql.scope import Names, Resolver, Scope, conditions_on, merged_columns, rejects_nulls
+from rowlake.sql.scope import Names, rejects_nulls
 from rowlake.sql.skeleton import AFTER_RELATION, NotFollowed, Skeleton
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ class _Scans:
         self.owners = {id(r): block for block in blocks(query) for r in references_in(block)}
         self.every = [r for block in blocks(query) for r in references_in(block)]
         self.edits: list[Edit] = []
+        self.gatherer = Gatherer(query, self.tokens, self.schemas, options.names)
 
     def _schema(self, reference: Reference, target: Target) -> Schema | None:
         if reference.travel is None and target.is_current:
@@ -178,12 +180,9 @@ class _Scans:
     def predicate(self, reference: Reference, schema: Schema) -> Predicate | None:
         """Return what the conditions around a reference say of its table."""
         block = self.owners[id(reference)]
-        merged, natural = merged_columns(block)
         parts: list[Predicate] = []
-        for condition in conditions_on(reference, block):
-            scope = Scope(condition.scope, merged, natural, self.schemas)
-            resolver = Resolver(reference, schema, scope, self.options.names)
-            reader = ConditionReader(resolver, self.arguments)
+        for condition in self.gatherer.conditions(reference, block, schema):
+            reader = ConditionReader(condition.resolve, self.arguments)
             for part in split(self.tokens[slice(*condition.span)], "AND"):
                 pushed = reader.read(part)
                 if pushed is None:

@@ -72,12 +72,12 @@ class Scope:
     schemas: dict[int, Schema] = field(default_factory=dict)
 
 
-def conditions_on(reference: Reference, block: Block) -> Iterator[Condition]:
-    """Yield the clauses of a block whose truth a row of this table needs, to be in the result."""
-    if reference.sampled or reference.renamed:
+def conditions_on(target: Relation, block: Block) -> Iterator[Condition]:
+    """Yield the clauses of a block whose truth a row of this relation needs, to matter."""
+    if getattr(target, "sampled", False) or getattr(target, "renamed", False):
         return
     for relation in block.relations:
-        path = _path_to(reference, relation)
+        path = _path_to(target, relation)
         if path is None:
             continue
         yield from _join_conditions(path)
@@ -90,8 +90,20 @@ def conditions_on(reference: Reference, block: Block) -> Iterator[Condition]:
 Step = tuple[Relation, str]
 
 
-def _path_to(reference: Reference, relation: Relation) -> list[Step] | None:
-    """Return the steps from a relation down to a table: (join, side), (hidden, '')."""
+def is_filled(target: Relation, block: Block) -> bool | None:
+    """Return whether a join of the block may null the columns of a relation; None: out of sight."""
+    if getattr(target, "sampled", False) or getattr(target, "renamed", False):
+        return None
+    for relation in block.relations:
+        path = _path_to(target, relation)
+        if path is not None:
+            visible, fills = _seen_from_above(path)
+            return fills if visible else None
+    return None
+
+
+def _path_to(reference: Relation, relation: Relation) -> list[Step] | None:
+    """Return the steps from a relation down to another: (join, side), (hidden, '')."""
     if relation is reference:
         return []
     if isinstance(relation, Hidden):
@@ -190,12 +202,12 @@ class Resolver:
         if len(parts) > 1 and qualified:
             if qualified != [self.target] or own is None:
                 return None
-            return self._column(parts[1:])
+            return self.find(parts[1:])
         full = self.target.parts if isinstance(self.target, Reference) else ()
         if 1 < len(full) < len(parts) and not self._has_alias():
             given, rest = parts[: len(full)], parts[len(full) :]
             if self.names.same_parts(given, full):
-                return self._column(rest)
+                return self.find(rest)
         return self._unqualified(parts)
 
     def _has_alias(self) -> bool:
@@ -214,9 +226,10 @@ class Resolver:
                 continue
             if self.names.matching(list(schema.arrow), parts[0]):
                 return None
-        return self._column(parts)
+        return self.find(parts)
 
-    def _column(self, path: tuple[str, ...]) -> Column | None:
+    def find(self, path: tuple[str, ...]) -> Column | None:
+        """Return a column of the table by its path alone."""
         return find_column(self.schema, path, self.names)
 
 
