@@ -129,6 +129,11 @@ def check_progress_is_heard(engine: Any) -> None:
     assert all(p.label == "x" and p.done <= max(p.total, p.done) for p in heard)
 
 
+def check_rows_without_columns_are_counted(engine: Any) -> None:
+    frame = engine.dataframe(kernels.bare_rows, [3, 4], pa.schema([]))
+    assert frame.count() == 7
+
+
 def check_slots_are_known(engine: Any) -> None:
     assert engine.slots >= 1
 

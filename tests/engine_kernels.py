@@ -82,6 +82,10 @@ def all_types(task):
     yield pa.RecordBatch.from_pylist([FULL_ROW, EMPTY_ROW], TYPES)
 
 
+def bare_rows(task):
+    yield pa.RecordBatch.from_pydict({"n": list(range(task))}, NUMBERS).select([])
+
+
 def count_rows(batches):
     yield pa.RecordBatch.from_pydict({"n": [sum(batch.num_rows for batch in batches)]}, NUMBERS)
 

@@ -96,6 +96,7 @@ def test_a_name_used_again_is_not_left_to_spark(engine, written):
         column("d", pa.int32(), 3, **{"rowlake:initial-default": "1"}),
         column("two words", pa.int32(), 3),
         column("A", pa.int32(), 3),
+        column("_file", pa.string(), 2147483646),
         column("s", pa.struct([column("u", pa.uuid(), 4, **{"rowlake:type": "uuid"})]), 3),
     ],
     ids=lambda field: field.name,

@@ -11,7 +11,7 @@ one. So this module answers only where either way gives the right rows, and None
 - by field id, where the session has the setting and no name was ever another field's.
 
 Not for uuid, fixed, time, nanoseconds, unknown and variant, nor for columns with defaults, nor
-for names that Iceberg's Java writers change in Parquet files.
+for metadata columns, nor for names that Iceberg's Java writers change in Parquet files.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FIELD_ID_SETTING = "spark.sql.parquet.fieldId.read.enabled"
 SPARK_FIELD_ID = "parquet.field.id"
+FIRST_RESERVED_ID = 2_147_483_447  # the spec keeps the ids from here on for metadata columns
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _GLOB = re.compile(r"([\\{}\[\]*?])")
 
@@ -66,6 +67,8 @@ def _escaped(location: str) -> str:
 
 def _is_readable(field: pa.Field) -> bool:
     if type_name(field) is not None or INITIAL_DEFAULT in (field.metadata or {}):
+        return False
+    if (field_id(field) or 0) >= FIRST_RESERVED_ID:
         return False
     arrow_type = field.type
     nanoseconds = pa.types.is_timestamp(arrow_type) and arrow_type.unit == "ns"
