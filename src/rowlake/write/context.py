@@ -111,7 +111,7 @@ def write_context(
         operation_id=operation_id,
         locations=data_locations(view.location, merged),
         schema=schema,
-        spec=view.spec if spec_id is None else view.specs[spec_id],
+        spec=_spec_of(view, spec_id),
         metrics=metrics_modes(merged, schema, order),
         file_format=parse_choice(merged, "write.format.default", FORMATS, "parquet"),
         parquet=parquet_options(merged),
@@ -142,7 +142,7 @@ def equality_delete_context(
         operation_id=operation_id,
         locations=data_locations(view.location, merged),
         schema=schema,
-        spec=view.spec if spec_id is None else view.specs[spec_id],
+        spec=_spec_of(view, spec_id),
         metrics=metrics_modes(merged, schema, None),
         file_format=parse_choice(merged, "write.delete.format.default", FORMATS, default),
         parquet=parquet_options(merged, deletes=True),
@@ -155,6 +155,15 @@ def equality_delete_context(
         equality_ids=field_ids,
         io_properties=dict(view.io_properties),
     )
+
+
+def _spec_of(view: TableView, spec_id: int | None) -> PartitionSpec:
+    if spec_id is None:
+        return view.spec
+    if spec_id not in view.specs:
+        known = ", ".join(str(each) for each in sorted(view.specs))
+        raise InvalidStatementError(f"{view.name} has no partition spec {spec_id}, only {known}.")
+    return view.specs[spec_id]
 
 
 def _reported_order(order: SortOrder | None, sort: str) -> int | None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rowlake.errors import SchemaMismatchError, StorageError
+from rowlake.errors import InvalidStatementError, SchemaMismatchError, StorageError
 from rowlake.model.partition import SortField, SortOrder
 from rowlake.storage.files import Storage
 from rowlake.write.context import equality_delete_context
@@ -135,6 +135,11 @@ def test_a_local_sort_makes_every_file_sorted(tmp_path, buffer):
         assert row["sort_order_id"] == 4
     assert len(written) == 2 if buffer > 2_000 else len(written) > 2
     assert sum(written["record_count"].to_pylist()) == 500
+
+
+def test_a_spec_that_the_table_does_not_have_is_refused(tmp_path):
+    with pytest.raises(InvalidStatementError, match="no partition spec 7, only 0"):
+        context_of(view_of(tmp_path, FIELDS), spec_id=7)
 
 
 def test_equality_deletes_hold_their_columns_alone(tmp_path):
