@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 import uuid
 from decimal import Decimal
 
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rowlake.errors import CorruptTableError, UnsupportedFeatureError
+from rowlake.scan import avro as avro_module
 from tests.scanning import (
     field,
     file_task,
@@ -297,3 +299,23 @@ def test_files_that_are_missing_or_without_their_end_name_themselves(tmp_path, f
             scan(table, task)
         assert error.value.location == str(path)
         path.touch()
+
+
+def test_a_decoder_that_does_not_end_is_not_waited_for(tmp_path, monkeypatch) -> None:
+    avro = {"type": "record", "name": "t", "fields": [{"name": "a", "type": "int"}]}
+    path = write_avro(tmp_path / "f.avro", avro, [{"a": 1}])
+    done = threading.Event()
+    monkeypatch.setattr(avro_module, "_PATIENCE_IN_SECONDS", 0.2)
+    monkeypatch.setattr(avro_module._Decoder, "_table", lambda self, path: done.wait(30))
+    with pytest.raises(CorruptTableError, match="content is damaged"):
+        scan(schema(field("a", pa.int32(), 1)), file_task(path, "AVRO"))
+    done.set()
+
+
+def test_an_avro_file_of_an_unknown_codec_names_itself(tmp_path) -> None:
+    avro = {"type": "record", "name": "t", "fields": [{"name": "a", "type": "int"}]}
+    path = write_avro(tmp_path / "f.avro", avro, [{"a": 1}], codec="deflate")
+    data = (tmp_path / "f.avro").read_bytes()
+    (tmp_path / "f.avro").write_bytes(data.replace(b"deflate", b"deflat!"))
+    with pytest.raises(CorruptTableError, match=r"f\.avro"):
+        scan(schema(field("a", pa.int32(), 1)), file_task(path, "AVRO"))
