@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import pyspark
+
 from tests.parts.jars import SPARK_RUNTIME, fetch_jar
 
 HERE = Path(__file__).parent
