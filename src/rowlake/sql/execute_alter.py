@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
@@ -16,7 +17,7 @@ from rowlake.sql.types import parse_type
 from rowlake.verbs import alter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rowlake.lake import Lake
     from rowlake.sql.statements import Name
@@ -41,11 +42,26 @@ def alter_table(lake: Lake, statement: s.AlterTable) -> None:
     first = statement.actions[0]
     if isinstance(first, _SCHEMA_ACTIONS):
         change = _SchemaChange(lake, table)
-        alter.change_schema(table.handle, lambda builder: change.apply(builder, statement.actions))
+        with _told_plainly(table.name):
+            alter.change_schema(
+                table.handle, lambda builder: change.apply(builder, statement.actions)
+            )
     elif isinstance(first, _SPEC_ACTIONS):
-        alter.change_spec(table.handle, lambda builder: _change_spec(builder, table, first))
+        with _told_plainly(table.name):
+            alter.change_spec(table.handle, lambda builder: _change_spec(builder, table, first))
     else:
         _ACTIONS[type(first)](lake, table, first)
+
+
+@contextmanager
+def _told_plainly(table: str) -> Iterator[None]:
+    """Turn the refusals of PyIceberg's builders into rowlake's errors."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith("pyiceberg"):
+            raise
+        raise InvalidStatementError(f"Cannot change {table}: {error}") from error
 
 
 def _path_text(path: Name) -> str:

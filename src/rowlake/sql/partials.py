@@ -15,35 +15,37 @@ from rowlake.scan.aggregate import Aggregate, AggregateTask, aggregate_kernel, a
 from rowlake.verbs.read import Read, Request, planned
 
 if TYPE_CHECKING:
-    from rowlake.lake import Lake
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.engine.spark import Engine
     from rowlake.model.schema import Schema
     from rowlake.sql.aggregate import Aggregation
-    from rowlake.table import Table
 
 
-def partial_frame(lake: Lake, table: Table, aggregation: Aggregation, at: dict[str, Any]) -> Any:
+def partial_frame(
+    engine: Engine, handle: TableHandle, aggregation: Aggregation, at: dict[str, Any]
+) -> Any:
     """Return the partial aggregates of a table; counts of whole clean tables read no file."""
     named = [partial.column for partial in aggregation.partials if partial.column is not None]
     columns = tuple(dict.fromkeys([*aggregation.group_by, *named]))
     request = Request(columns, aggregation.predicate, exact=True, **at)
-    read = planned(table.handle, _with_some_column(table, request))
+    read = planned(handle, _with_some_column(handle, request))
     counted = _counted(read, aggregation)
     if counted is not None:
-        return lake.engine.from_arrow(counted)
-    tasks = scan_tasks(read.plan, read.context, slots=lake.engine.slots)
+        return engine.from_arrow(counted)
+    tasks = scan_tasks(read.plan, read.context, slots=engine.slots)
     wanted = tuple(Aggregate(p.function, p.column, p.name) for p in aggregation.partials)
     jobs = [AggregateTask(task, aggregation.group_by, wanted) for task in tasks]
     if not jobs:
-        return lake.engine.from_arrow(_empty(read, aggregation, wanted))
-    return lake.engine.dataframe(aggregate_kernel, jobs, aggregate_schema(jobs[0]))
+        return engine.from_arrow(_empty(read, aggregation, wanted))
+    return engine.dataframe(aggregate_kernel, jobs, aggregate_schema(jobs[0]))
 
 
-def _with_some_column(table: Table, request: Request) -> Request:
+def _with_some_column(handle: TableHandle, request: Request) -> Request:
     """Add a cheap column to a scan that only counts rows."""
     if request.columns:
         return request
     schema = view_of(
-        table.handle,
+        handle,
         snapshot_id=request.snapshot_id,
         as_of_ms=request.as_of_ms,
         ref=request.ref,

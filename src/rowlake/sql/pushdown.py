@@ -293,8 +293,8 @@ def _unfollowed(lexer: Lexer, lookup: Lookup, options: Options) -> Rewritten:
     tokens = lexer.all()
     edits: list[Edit] = []
     scans: list[Scan] = []
-    for index, token in enumerate(tokens[:-1]):
-        if token.word not in ("FROM", "JOIN", "TABLE") or not tokens[index + 1].is_name:
+    for index in range(len(tokens) - 1):
+        if not _expects_table(tokens, index) or not tokens[index + 1].is_name:
             continue
         parts, after = columns_room.dotted_at(tokens, index + 1)
         target = None if tokens[after].text == "(" else locate(tuple(parts), lookup)
@@ -305,6 +305,13 @@ def _unfollowed(lexer: Lexer, lookup: Lookup, options: Options) -> Rewritten:
         alias = "" if _has_alias(tokens[after]) else f" AS {quote(parts[-1])}"
         edits.append((tokens[index + 1].start, tokens[after - 1].end, quote(view) + alias))
     return Rewritten(spliced(lexer.text, edits), tuple(scans))
+
+
+def _expects_table(tokens: list[Token], index: int) -> bool:
+    """Return True for FROM and JOIN, and for TABLE where it reads one (not REFRESH TABLE, …)."""
+    if tokens[index].word == "TABLE":
+        return index == 0 or tokens[index - 1].kind is Kind.SYMBOL
+    return tokens[index].word in ("FROM", "JOIN")
 
 
 def _is_cte(tokens: list[Token], parts: list[str]) -> bool:

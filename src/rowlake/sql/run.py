@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.metadata import view_of
-from rowlake.sql.lexer import quote
+from rowlake.sql.lexer import Lexer, quote, readable
+from rowlake.sql.literals import literal_of
 from rowlake.sql.partials import cheapest_column, partial_frame
 from rowlake.sql.pushdown import Options, Scan, push_down
 from rowlake.sql.refusals import told_plainly
 from rowlake.sql.session import Lookup, names_of
-from rowlake.times import to_ms
+from rowlake.verbs.inspect import metadata_table
 from rowlake.verbs.read import Request, frame
 
 if TYPE_CHECKING:
+    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
     from rowlake.model.schema import Schema
     from rowlake.sql.locate import Target
     from rowlake.sql.query import TimeTravel
-    from rowlake.table import Table
 
 _numbers = itertools.count()
 
@@ -58,86 +59,75 @@ def sql_over(lake: Lake, text: str, frames: dict[str, Any], arguments: Any = Non
 def frame_of(lake: Lake, lookup: Lookup, scan: Scan) -> Any:
     """Return the DataFrame of one scan."""
     target = scan.target
-    table = _table(lookup, target)
-    at = moment_of(lake, table, target, scan.travel)
+    handle = _handle(lookup, target)
+    at = moment_of(lake, handle, target, scan.travel)
     if target.metadata_table:
-        return lake.engine.from_arrow(_metadata(table, target.metadata_table, at))
+        snapshot_id = view_of(handle, **at).snapshot_id if at else None
+        found = metadata_table(handle, target.metadata_table, snapshot_id=snapshot_id)
+        return lake.engine.from_arrow(found)
     if scan.aggregation is not None:
-        return partial_frame(lake, table, scan.aggregation, _view_arguments(at))
+        return partial_frame(lake.engine, handle, scan.aggregation, at)
     columns = scan.columns
     if columns is not None and not columns:
         columns = cheapest_column(target.schema)
     # Spark evaluates the statement's own conditions; the predicate only leaves files and rows out.
-    request = Request(columns, scan.predicate, **_view_arguments(at))
-    return frame(table.handle, lake.engine, request)
+    return frame(handle, lake.engine, Request(columns, scan.predicate, **at))
 
 
-def _metadata(table: Table, name: str, at: dict[str, Any]) -> Any:
-    if not at:
-        return table.inspect(name)
-    view = view_of(table.handle, **_view_arguments(at))
-    return table.inspect(name, snapshot_id=view.snapshot_id)
-
-
-def _view_arguments(at: dict[str, Any]) -> dict[str, Any]:
-    """Return what `view_of` takes for a moment as `Table.df` takes it."""
-    return {("as_of_ms" if key == "as_of" else key): value for key, value in at.items()}
-
-
-def _table(lookup: Lookup, target: Target) -> Table:
-    table = lookup.table(target.table)
-    if table is None:
-        raise InvalidStatementError(f"There is no table {target.table} any more.")
-    return table
+def _handle(lookup: Lookup, target: Target) -> TableHandle:
+    handle = lookup.handle(target.table)
+    if handle is None:
+        raise InvalidStatementError(f"There is no table {readable(target.table)} any more.")
+    return handle
 
 
 def _schema_at(
     lake: Lake, lookup: Lookup, target: Target, travel: TimeTravel | None
 ) -> Schema | None:
-    table = _table(lookup, target)
-    at = moment_of(lake, table, target, travel)
-    return view_of(table.handle, **_view_arguments(at)).schema
+    handle = _handle(lookup, target)
+    return view_of(handle, **moment_of(lake, handle, target, travel)).schema
 
 
 def moment_of(
-    lake: Lake, table: Table, target: Target, travel: TimeTravel | None
+    lake: Lake, handle: TableHandle, target: Target, travel: TimeTravel | None
 ) -> dict[str, Any]:
-    """Return which snapshot is meant, as the arguments of `Table.df`; empty for the current one."""
-    if travel is not None and not target.is_current:
+    """Return which snapshot is meant, as `view_of` takes it; empty for the current one."""
+    named = target.branch or target.tag or target.snapshot_id or target.as_of_ms
+    if travel is not None and named:
         raise InvalidStatementError(
-            f"{table.name} is read at a snapshot by its name and by AS OF; use one of them."
+            f"{handle.name} is read at a snapshot by its name and by AS OF; use one of them."
         )
     if target.branch or target.tag:
         return {"ref": target.branch or target.tag}
     if target.snapshot_id is not None:
         return {"snapshot_id": target.snapshot_id}
     if target.as_of_ms is not None:
-        return {"as_of": target.as_of_ms}
-    return _travelled(lake, table, travel) if travel else {}
+        return {"as_of_ms": target.as_of_ms}
+    return _travelled(lake, handle, travel) if travel else {}
 
 
-def _travelled(lake: Lake, table: Table, travel: TimeTravel) -> dict[str, Any]:
+def _travelled(lake: Lake, handle: TableHandle, travel: TimeTravel) -> dict[str, Any]:
     if travel.kind == "timestamp":
-        return {"as_of": _time_value(lake, travel.text)}
-    value = (
-        lake.spark.sql(f"SELECT {travel.text}").collect()[0][0]
-        if not _is_plain(travel.text)
-        else travel.text.strip("'\"")
-    )
-    if isinstance(value, int) or str(value).isdecimal():
-        if str(value) in table.handle.metadata.refs:
-            return {"ref": str(value)}
-        return {"snapshot_id": int(value)}
-    return {"ref": str(value)}
+        return {"as_of_ms": _time_value(lake, travel.text)}
+    value = _version_value(lake, travel.text)
+    if value in handle.metadata.refs or not value.isdecimal():
+        return {"ref": value}
+    return {"snapshot_id": int(value)}
 
 
-def _is_plain(text: str) -> bool:
-    return text.isdecimal() or (text[:1] in "'\"" and "\\" not in text)
+def _version_value(lake: Lake, text: str) -> str:
+    """Return a snapshot id, or the name of a branch or tag, as text."""
+    literal = literal_of(Lexer(text).all()[:-1], {})
+    if literal is not None and literal.kind in ("integer", "string"):
+        return str(literal.value)
+    return str(lake.spark.sql(f"SELECT {text}").collect()[0][0])
 
 
 def _time_value(lake: Lake, text: str) -> int:
     """Return the ms since 1970 that Spark makes of an expression; whole numbers are seconds."""
-    row = lake.spark.sql(f"SELECT unix_micros(CAST({text} AS TIMESTAMP)) AS micros").collect()[0]
+    question = f"SELECT unix_micros(CAST({text} AS TIMESTAMP)) AS micros"
+    with told_plainly(lake, question, moved=True):
+        row = lake.spark.sql(question).collect()[0]
     if row[0] is None:
         raise InvalidStatementError(f"TIMESTAMP AS OF {text} is not a time.")
-    return to_ms(int(row[0]) // 1000)
+    return int(row[0]) // 1000

@@ -17,6 +17,7 @@ from rowlake.sql.locate import Target, locate
 from rowlake.sql.scope import Names
 
 if TYPE_CHECKING:
+    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
     from rowlake.model.schema import Schema
     from rowlake.sql.statements import Name
@@ -98,23 +99,32 @@ def new_name(lake: Lake, parts: Name) -> Name:
 
 
 class Lookup:
-    """Finds lake tables by name for one statement, each loaded once."""
+    """Finds lake tables by name for one statement.
+
+    Each is loaded once, so that all references to one table in a statement see one snapshot.
+    """
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
-        self.tables: dict[Name, Table | None] = {}
+        self.handles: dict[Name, TableHandle | None] = {}
+        self.loaded: dict[Name, TableHandle] = {}
 
     def __call__(self, parts: Name) -> Schema | None:
         """Return the current schema of a table; None where it is not the lake's."""
-        table = self.table(parts)
-        return None if table is None else view_of(table.handle).schema
+        handle = self.handle(parts)
+        return None if handle is None else view_of(handle).schema
 
-    def table(self, parts: Name) -> Table | None:
-        """Return a table by the name as written."""
-        if parts not in self.tables:
+    def handle(self, parts: Name) -> TableHandle | None:
+        """Return a table's metadata by the name as written."""
+        if parts not in self.handles:
             hidden = len(parts) == 1 and self._is_temporary(parts[0])
-            self.tables[parts] = None if hidden else find_table(self.lake, parts)
-        return self.tables[parts]
+            table = None if hidden else find_table(self.lake, parts)
+            self.handles[parts] = None if table is None else self._once(table)
+        return self.handles[parts]
+
+    def _once(self, table: Table) -> TableHandle:
+        handle = table.handle
+        return self.loaded.setdefault(tuple(handle.identifier), handle)
 
     def target(self, parts: Name) -> Target | None:
         """Return the table, branch, tag or metadata table that a name means."""
