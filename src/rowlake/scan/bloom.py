@@ -58,7 +58,7 @@ class BloomFilter:
 
 def open_bloom_filter(stream: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> BloomFilter | None:
     """Return a column chunk's filter, None where it has none (or one of a kind unknown here)."""
-    offset = chunk.bloom_filter_offset
+    offset = getattr(chunk, "bloom_filter_offset", None)  # pyarrow before 23 does not say
     if not offset:
         return None
     header = stream.read_at(_LONGEST_HEADER, offset)

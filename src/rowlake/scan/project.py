@@ -54,12 +54,17 @@ class Columns:
     @cached_property
     def leaves(self) -> frozenset[int]:
         """The leaves of the file that these columns need."""
-        found: set[int] = set()
-        for target, source in zip(self.targets, self._sources(self.file.arrow), strict=True):
-            if source is not None:
-                field, numbers = self._ranges[source]
-                found |= leaves_of(field, numbers, target)
-        return frozenset(found)
+        return frozenset[int]().union(*self.leaves_by_target)
+
+    @cached_property
+    def leaves_by_target(self) -> list[set[int]]:
+        """The leaves of the file that each column needs; none for constants."""
+        ranges = list(leaf_ranges(self.file.arrow))
+        sources = self._sources(self.file.arrow)
+        return [
+            set() if source is None else leaves_of(*ranges[source], target)
+            for target, source in zip(self.targets, sources, strict=True)
+        ]
 
     def bind(self, kept: frozenset[int]) -> BoundColumns:
         """Return the columns for batches that have just these leaves of the file."""
@@ -76,10 +81,6 @@ class Columns:
         if self._sources(self.file.arrow)[index] is not None:
             return None
         return self._part(self.targets[index], None, []).value
-
-    @cached_property
-    def _ranges(self) -> list[tuple[pa.Field, range]]:
-        return list(leaf_ranges(self.file.arrow))
 
     def _sources(self, fields: Sequence[pa.Field] | pa.Schema) -> list[int | None]:
         places = {field_id(field): index for index, field in enumerate(fields)}

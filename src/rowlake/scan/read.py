@@ -10,6 +10,7 @@ matched.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,9 +84,12 @@ class FileScan:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the file's output."""
-        direct, late = _Direct(self), _late(self)
-        current: _Direct | _Late = late or direct
-        for unit in self._units():
+        units = self._units()
+        if not units:
+            return
+        late = _late(self)
+        current: _Direct | _Late = late or self._direct
+        for unit in units:
             matched = 0
             for batch in current.batches(unit):
                 matched += batch.num_rows
@@ -93,7 +97,11 @@ class FileScan:
                     yield batch
             share = matched / unit.num_rows
             if late is not None and not _SPARSE <= share <= _DENSE:
-                current = direct if share > _DENSE else late
+                current = self._direct if share > _DENSE else late
+
+    @cached_property
+    def _direct(self) -> _Direct:
+        return _Direct(self)
 
     def columns(self, targets: Sequence[pa.Field]) -> Columns:
         """Return table columns of this file."""
@@ -243,7 +251,7 @@ def _late(scan: FileScan) -> _Late | None:
     if not scan.has_predicate:
         return None
     kept = scan.kept(scan.deciding_leaves)
-    late = [not scan.columns([target]).leaves <= kept for target in scan.stored.targets]
+    late = [not leaves <= kept for leaves in scan.stored.leaves_by_target]
     return _Late(scan, kept, late) if any(late) else None
 
 
