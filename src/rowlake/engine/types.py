@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import types as spark_types
 
 from rowlake.engine.present import VARIANT, presented_schema
@@ -41,7 +42,11 @@ def has_time_type(spark: Any) -> bool:
     version = tuple(int(part) for part in spark.version.split(".")[:2])
     if version < (4, 1) or not hasattr(spark_types, "TimeType"):
         return False
-    return str(spark.conf.get(TIME_SETTING, "true")).lower() == "true"
+    try:
+        # With a default of ours, Spark would answer that instead of its own.
+        return str(spark.conf.get(TIME_SETTING)).lower() == "true"
+    except PySparkException:
+        return True  # a Spark that no longer has the setting has the type
 
 
 def spark_schema(schema: pa.Schema, *, has_time: bool = True) -> spark_types.StructType:

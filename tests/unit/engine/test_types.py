@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import types as t
 
 from rowlake.engine.types import TIME_SETTING, has_time_type, spark_schema
@@ -79,7 +80,12 @@ class Session:
     """As much of a session as tells what it knows."""
 
     def __init__(self, version, **settings):
-        self.version, self.conf = version, settings
+        self.version, self.conf, self._settings = version, self, settings
+
+    def get(self, key):
+        if key not in self._settings:
+            raise PySparkException("[SQL_CONF_NOT_FOUND]")
+        return self._settings[key]
 
 
 @pytest.mark.parametrize(
