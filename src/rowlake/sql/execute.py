@@ -53,7 +53,7 @@ def execute(lake: Lake, statement: str, args: Any = None) -> Any:
         return _create_table(lake, parsed, args)
     name = getattr(parsed, "name", None)
     if isinstance(parsed, _OF_TABLES) and name and _is_foreign(lake, name):
-        return lake.spark.sql(statement)
+        return run_query(lake, statement, args)
     handler = _HANDLERS.get(type(parsed))
     if handler is None:
         raise UnsupportedFeatureError(f"{type(parsed).__name__} is not there yet.")
@@ -69,6 +69,7 @@ _OF_TABLES = (
     s.ShowColumns,
     s.ShowPartitions,
     s.DescribeTable,
+    s.RowLevel,
     s.Truncate,
 )
 
