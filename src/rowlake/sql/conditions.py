@@ -277,15 +277,15 @@ def _reads_text_as_itself(column: Column) -> bool:
 
 
 def _partitioned(tests: list[Predicate]) -> tuple[list[Any], list[Predicate]]:
-    plain: list[Any] = []
-    other: list[Predicate] = []
+    """Return the values of plain comparisons and the other tests, each once."""
+    plain: dict[Any, None] = {}
+    other: dict[Predicate, None] = {}
     for test in tests:
         if isinstance(test, Leaf) and test.op in (Op.EQ, Op.NE):
-            if test.value not in plain:
-                plain.append(test.value)
-        elif test not in other:
-            other.append(test)
-    return plain, other
+            plain[test.value] = None
+        else:
+            other[test] = None
+    return list(plain), list(other)
 
 
 def _prefixed(column: Column, prefix: str, negated: bool) -> Predicate:

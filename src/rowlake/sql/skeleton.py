@@ -449,10 +449,15 @@ class Skeleton:
         """Take a pair of brackets; return the span inside."""
         self.need(self.accept_symbol("("))
         first = self.index
-        while not self.at(")"):
-            self.need(self.current.kind is not Kind.END)
-            self.need(self.current.word != "SELECT")
-            self._step(nested)
+        while True:
+            token = self.tokens[self.index]
+            if token.kind is Kind.SYMBOL and token.text == ")":
+                break
+            if token.kind is Kind.SYMBOL and token.text == "(":
+                self._step(nested)
+                continue
+            self.need(token.kind is not Kind.END and token.word != "SELECT")
+            self.index += 1
         self.index += 1
         return first, self.index - 1
 
