@@ -22,6 +22,7 @@ from rowlake.model.predicate import Leaf, Op
 from rowlake.model.schema import Schema
 from rowlake.scan.cache import LIMIT_IN_BYTES, ByteLimitedCache
 from rowlake.scan.equality import EqualityMatcher, equality_fields
+from rowlake.scan.failures import reading
 from rowlake.scan.open import opened
 from rowlake.scan.project import Columns
 
@@ -87,7 +88,8 @@ def clear_caches() -> None:
 
 def _positions_of(delete: DeleteFile, data_file: str, storage: Storage) -> NDArray[np.int64]:
     if delete.is_vector:
-        found = _positions.get_or_make(delete.key, lambda: _vector(delete, data_file, storage))
+        key: tuple[object, ...] = (*delete.key, data_file)
+        found = _positions.get_or_make(key, lambda: _vector(delete, data_file, storage))
         return found[data_file]
     single = delete.file_size_in_bytes > WHOLE_FILE_LIMIT_IN_BYTES
     only = data_file if single else None
@@ -101,7 +103,8 @@ def _vector(delete: DeleteFile, data_file: str, storage: Storage) -> Positions:
     if offset is None or size is None:
         cause = "the manifest does not say where the deletion vector is"
         raise CorruptTableError(delete.location, cause)
-    blob = puffin.read_blob(delete.location, offset, size, storage)
+    with reading(delete.location):
+        blob = puffin.read_blob(delete.location, offset, size, storage)
     bitmap = deletion_vector.decode(blob, delete.location, cardinality=delete.record_count)
     return {data_file: deletion_vector.positions_of(bitmap)}
 

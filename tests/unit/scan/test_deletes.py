@@ -99,8 +99,10 @@ def test_a_damaged_vector_is_not_applied(tmp_path, data) -> None:
 
 def test_a_missing_delete_file_is_an_error(tmp_path, data) -> None:
     gone = DeleteFile(Content.POSITION_DELETES, str(tmp_path / "gone"), "PARQUET", 1, 1)
-    with pytest.raises(CorruptTableError, match="gone"):
-        remaining(data, gone)
+    no_vector = replace(gone, file_format="PUFFIN", content_offset=4, content_size_in_bytes=44)
+    for delete in (gone, no_vector):
+        with pytest.raises(CorruptTableError, match="gone"):
+            remaining(data, delete)
 
 
 def keys(**columns: list[object]) -> pa.Table:
