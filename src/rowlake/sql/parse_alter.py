@@ -192,8 +192,10 @@ def _take_write(cursor: Cursor) -> AlterAction:
     order: tuple[SortTerm, ...] | None = None
     start = cursor.current
     while not cursor.at_end():
-        if cursor.accept("DISTRIBUTED", "BY", "PARTITION"):
+        if not by_partition and cursor.accept("DISTRIBUTED", "BY", "PARTITION"):
             by_partition = True
+        elif order is not None:
+            cursor.expected("the end of the statement")
         elif cursor.accept("UNORDERED"):
             local, order = True, ()
         else:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from rowlake.errors import TableNotFoundError
+from rowlake.errors import InvalidStatementError, TableNotFoundError
 from rowlake.iceberg.metadata import view_of
 from rowlake.sql.lexer import readable
 from rowlake.sql.locate import Target, locate
@@ -77,7 +77,8 @@ def find_table(lake: Lake, parts: Name) -> Table | None:
 def _loaded(lake: Lake, name: Name) -> Table | None:
     try:
         return lake.table(name)
-    except TableNotFoundError:
+    except (TableNotFoundError, InvalidStatementError):
+        # A name that no lake table can have (a path, too many levels) may be one of Spark's.
         return None
 
 
