@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.parts.race import race
-from tests.parts.writers import add_properties, create_same_table, create_versions
 
 from rowlake.catalog.open import open_catalog
 from rowlake.catalog.tables import load_table
+from tests.parts.race import race
+from tests.parts.writers import add_properties, create_same_table, create_versions
 
 if TYPE_CHECKING:
     from pathlib import Path

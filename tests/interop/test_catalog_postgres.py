@@ -7,6 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table.update import SetPropertiesUpdate
+
+from rowlake.catalog import tables
+from rowlake.catalog.commit import commit_updates
+from rowlake.catalog.many import AllLanded, TableChange, commit_many
+from rowlake.catalog.open import open_catalog
+from rowlake.catalog.outcome import Conflict, Landed
+from rowlake.errors import InvalidStatementError, TableNotFoundError
 from tests.parts.catalogs import (
     appended,
     appending,
@@ -17,13 +24,6 @@ from tests.parts.catalogs import (
 from tests.parts.postgres import postgres
 from tests.parts.race import race
 from tests.parts.writers import add_properties, create_same_table
-
-from rowlake.catalog import tables
-from rowlake.catalog.commit import commit_updates
-from rowlake.catalog.many import AllLanded, TableChange, commit_many
-from rowlake.catalog.open import open_catalog
-from rowlake.catalog.outcome import Conflict, Landed
-from rowlake.errors import InvalidStatementError, TableNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
