@@ -283,7 +283,22 @@ def _plain(values: pa.Array) -> pa.Array:
         return values.cast(pa.large_binary())
     if pa.types.is_decimal(values.type) and not pa.types.is_decimal128(values.type):
         return values.cast(pa.decimal128(values.type.precision, values.type.scale))
-    return values
+    return _aligned(values) if pa.types.is_decimal(values.type) else values
+
+
+def _aligned(values: pa.Array) -> pa.Array:
+    """Return decimals in memory that the compiled code takes: it panics off 16-byte bounds.
+
+    Batches that come from another process, as Spark's do, keep to 8 bytes only.
+    """
+    validity, data = values.buffers()
+    if data is None or data.address % 16 == 0:
+        return values
+    copied = pa.allocate_buffer(data.size)
+    np.frombuffer(copied, np.uint8)[:] = np.frombuffer(data, np.uint8)
+    return pa.Array.from_buffers(
+        values.type, len(values), [validity, copied], values.null_count, values.offset
+    )
 
 
 def _apply_truncate(values: pa.Array, transform: Transform) -> pa.Array:

@@ -295,3 +295,20 @@ def test_partition_paths_are_escaped_as_java_escapes():
     assert path_of(schema, ("identity", 3, uuid.UUID(int=7).bytes)) == f"p+0%7E={uuid.UUID(int=7)}"
     assert path_of(schema, ("bucket[4]", 1, None), ("void", 1, None)) == "p+0%7E=null/p+1%7E=null"
     assert path_of(schema) == ""
+
+
+@pytest.mark.parametrize("transform", ["bucket[7]", "truncate[4]"])
+def test_decimals_may_lie_anywhere_in_memory(transform):
+    """Batches that Spark sends are aligned to 8 bytes, the compiled code wants 16."""
+    plain = pa.array([None, *range(-50, 50)], pa.decimal128(9, 2))
+    validity, data = plain.buffers()
+    shifted = pa.allocate_buffer(data.size + 16)
+    start = 8 + (-shifted.address % 16)
+    memoryview(shifted)[start : start + data.size] = memoryview(data)
+    moved = pa.Array.from_buffers(
+        plain.type, len(plain), [validity, shifted.slice(start, data.size)]
+    )
+    assert moved.buffers()[1].address % 16 == 8
+    assert apply_transform(transform, moved).equals(apply_transform(transform, plain))
+    part = apply_transform(transform, moved.slice(3, 20))
+    assert part.equals(apply_transform(transform, plain.slice(3, 20)))
