@@ -45,8 +45,9 @@ def resolved(handle: TableHandle, change: Change, storage: Storage) -> Change:
 def _files_within(view: TableView, where: Predicate, storage: Storage) -> set[str]:
     """Return the data files all of whose rows match; a file with some of them is an error."""
     found: set[str] = set()
-    for spec_id, entries in plan_files(view, where, storage).data.items():
-        inside = must_match(entries, where, view.specs[spec_id], view.schema)
+    plan = plan_files(view, where, storage)
+    for spec_id, entries in plan.data.items():
+        inside = must_match(entries, plan.predicate, view.specs[spec_id], view.schema)
         partial = entries.filter(pc.invert(inside))["location"].to_pylist()
         if partial:
             raise InvalidStatementError(

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from rowlake.commit.history import files_landed, snapshots_since
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.files import Status
-from rowlake.plan.prune import may_match
+from rowlake.plan.bind import bind
+from rowlake.plan.prune import deletes_may_match, may_match
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
@@ -60,11 +61,13 @@ def find_breach(handle: TableHandle, change: Change, storage: Storage) -> Breach
     return next((found for check in checks if (found := check(view, since, needs, storage))), None)
 
 
-def _matching(landed: Landed, needs: Requirements, view: TableView) -> pa.Table:
+def _matching(landed: Landed, needs: Requirements, view: TableView, content: int) -> pa.Table:
     if needs.conflict_detection_filter is None:
         return landed.entries
-    spec = view.specs[landed.spec_id]
-    mask = may_match(landed.entries, needs.conflict_detection_filter, spec, view.schema)
+    bound = bind(needs.conflict_detection_filter, view.schema)
+    # The metrics of a delete file are of deleted keys or of paths, so pruning reads them otherwise.
+    prune = may_match if content == DATA else deletes_may_match
+    mask = prune(landed.entries, bound, view.specs[landed.spec_id], view.schema)
     return landed.entries.filter(mask)
 
 
@@ -82,7 +85,7 @@ def _first_matching(
     for landed in files_landed(
         view, since, storage, content=content, status=status, operations=operations
     ):
-        found = _matching(landed, needs, view)
+        found = _matching(landed, needs, view, content)
         if found.num_rows:
             return _breach(landed.snapshot, what, found["location"].to_pylist())
     return None
@@ -115,7 +118,6 @@ def _new_deletes(
 ) -> Breach | None:
     if not needs.no_new_deletes:
         return None
-    # A delete file's metrics are of the deleted keys or of paths, so only its partition can tell.
     return _first_matching(
         view,
         since,

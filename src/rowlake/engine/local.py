@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from rowlake.engine.progress import Reporter
 
-MAX_TASKS = 8
+MAX_FILES = 64
 MAX_BYTES = 32 * 1024 * 1024
 
 
 def is_tiny(tasks: Sequence[Any], size_in_bytes: int | None) -> bool:
     """Tell whether starting a Spark job would cost more than the work itself."""
-    few = sum(len(getattr(task, "files", (task,))) for task in tasks) <= MAX_TASKS
+    few = sum(len(getattr(task, "files", (task,))) for task in tasks) <= MAX_FILES
     return not tasks or (few and size_in_bytes is not None and size_in_bytes <= MAX_BYTES)
 
 

@@ -47,7 +47,7 @@ from rowlake.iceberg.manifest_set import (
     removed_deletes_marker,
     summary_rows,
 )
-from rowlake.iceberg.manifest_writer import ManifestHeader
+from rowlake.iceberg.manifest_writer import ManifestHeader, manifest_codec
 from rowlake.iceberg.metadata import view_of
 from rowlake.iceberg.summary import summary_of
 from rowlake.model.files import MANIFESTS
@@ -109,6 +109,7 @@ def _header_for(metadata: TableMetadata, snapshot_id: int) -> Callable[[int, int
             spec_id=spec_id,
             schema_json=schema.model_dump_json(),
             spec_json=json.dumps([field.model_dump() for field in specs[spec_id].fields]),
+            codec=manifest_codec(metadata.properties),
         )
 
     return header
