@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rowlake.errors import InvalidStatementError, SchemaMismatchError, shown
 from rowlake.sql.lexer import quote, string_literal
 from rowlake.sql.scope import Names
-from rowlake.sql.types import List, Map, Primitive, Struct, Type, parse_type, spark_text
+from rowlake.sql.types import List, Map, Primitive, Struct, Type, ddl_text, parse_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -153,7 +153,11 @@ def converted(expression: str, source: str, target: TargetColumn, how: Assignmen
     if source == target.type and "<" not in source:
         return expression
     one, other = _parsed(source), _parsed(target.type)
-    if one is None or other is None or not is_assignable(one, other):
+    if (
+        one is None
+        or other is None
+        or not is_assignable(one, other, how.names if how.by_name else None)
+    ):
         raise SchemaMismatchError(
             f"Cannot write {source} to column {target.name} of {how.table}, which is "
             f"{target.type}. Cast it in the query.",
@@ -169,22 +173,35 @@ def _parsed(text: str) -> Type | None:
         return None
 
 
-def is_assignable(source: Type, target: Type) -> bool:
-    """Return True where Spark's ANSI policy stores one type as another."""
+def is_assignable(source: Type, target: Type, names: Names | None = None) -> bool:
+    """Return True where Spark's ANSI policy stores one type as another.
+
+    Fields of structs are matched by `names` where given, else by position.
+    """
     if source == target or source == Primitive("unknown"):
         return True
     if isinstance(source, Primitive) and isinstance(target, Primitive):
         return _is_primitive_assignable(source.name, target.name)
     if isinstance(source, List) and isinstance(target, List):
-        return is_assignable(source.element, target.element)
+        return is_assignable(source.element, target.element, names)
     if isinstance(source, Map) and isinstance(target, Map):
         keys = is_assignable(source.key, target.key)
         return keys and is_assignable(source.value, target.value)
     if isinstance(source, Struct) and isinstance(target, Struct):
+        return _are_fields_assignable(source, target, names)
+    return False
+
+
+def _are_fields_assignable(source: Struct, target: Struct, names: Names | None) -> bool:
+    if names is None:
         pairs = list(zip(source.fields, target.fields, strict=False))
         same = len(source.fields) == len(target.fields)
         return same and all(is_assignable(one.type, other.type) for one, other in pairs)
-    return False
+    for field in source.fields:
+        wanted = [found for found in target.fields if names.same(found.name, field.name)]
+        if len(wanted) != 1 or not is_assignable(field.type, wanted[0].type, names):
+            return False
+    return True
 
 
 def _is_primitive_assignable(source: str, target: str) -> bool:
@@ -220,18 +237,18 @@ def _matched_by_name(expression: str, source: Type, target: Type, how: Assignmen
         for wanted in target.fields:
             found = [f for f in source.fields if how.names.same(f.name, wanted.name)]
             if not found:
-                value = f"CAST(NULL AS {spark_text(wanted.type)})"
+                value = f"CAST(NULL AS {ddl_text(wanted.type)})"
             else:
                 inner = f"{expression}.{quote(found[0].name)}"
-                kind = spark_text(wanted.type)
+                kind = ddl_text(wanted.type)
                 value = _conversion(inner, found[0].type, wanted.type, kind, how)
             fields.append(f"{string_literal(wanted.name)}, {value}")
         return f"IF({expression} IS NULL, NULL, named_struct({', '.join(fields)}))"
     if isinstance(source, List) and isinstance(target, List):
-        kind = spark_text(target.element)
+        kind = ddl_text(target.element)
         inner = _conversion("e", source.element, target.element, kind, how)
         return f"transform({expression}, e -> {inner})"
-    return f"CAST({expression} AS {spark_text(target)})"
+    return f"CAST({expression} AS {ddl_text(target)})"
 
 
 def _checked(expression: str, cast: str, text: str) -> str:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
 from rowlake.model.predicate import TRUE, conjunction
-from rowlake.plan.bind import resolve
-from rowlake.sql.comparisons import Column
 from rowlake.sql.conditions import ConditionReader, Pushed, split
 from rowlake.sql.lexer import Kind, Lexer
+from rowlake.sql.scope import Names, find_column
 
 if TYPE_CHECKING:
     from rowlake.model.schema import Schema
@@ -24,20 +23,12 @@ def pushed_condition(text: str, schema: Schema, *, zone: str | None = None) -> P
     tokens = [token for token in Lexer(text).all() if token.kind is not Kind.END]
     if not tokens:
         raise InvalidStatementError("The condition is empty.", statement=text, position=0)
-    reader = ConditionReader(lambda path: _column(path, schema, zone), {})
+    names = Names(zone=zone)
+    reader = ConditionReader(lambda path: find_column(schema, path, names), {})
     read = [reader.read(part) for part in split(tokens, "AND")]
     known = [part for part in read if part is not None]
     exact = len(known) == len(read) and all(part.exact for part in known)
     return Pushed(conjunction(*(part.predicate for part in known)) if known else TRUE, exact)
-
-
-def _column(path: tuple[str, ...], schema: Schema, zone: str | None) -> Column | None:
-    try:
-        found = resolve(path, schema)
-    except InvalidStatementError:
-        return None
-    spelled = next(spelled for spelled, field in schema.walk() if field is found)
-    return Column(spelled, found, zone)
 
 
 def columns_in(text: str, schema: Schema) -> list[str]:

@@ -13,6 +13,7 @@ from rowlake.sql.lexer import Kind, Lexer, readable, string_literal
 from rowlake.sql.pushdown import spliced
 from rowlake.sql.run import run_query
 from rowlake.sql.session import Lookup, names_of, need_table, setting
+from rowlake.sql.spark_types import type_text
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -79,7 +80,7 @@ def target_columns(lake: Lake, schema: Schema) -> list[TargetColumn]:
     fields = spark_schema(schema.arrow, has_time=has_time).fields
     return [
         TargetColumn(
-            field.name, field.dataType.simpleString(), not field.nullable, _default(column)
+            field.name, type_text(field.dataType, field.name), not field.nullable, _default(column)
         )
         for field, column in zip(fields, schema.arrow, strict=True)
     ]
@@ -102,7 +103,7 @@ def fitted(frame: Any, columns: list[TargetColumn], how: Assignment) -> Any:
     fields = frame.schema.fields
     references = [f"__{index}" for index in range(len(fields))]
     source = [
-        SourceColumn(field.name, field.dataType.simpleString(), reference)
+        SourceColumn(field.name, type_text(field.dataType, field.name), reference)
         for field, reference in zip(fields, references, strict=True)
     ]
     return frame.toDF(*references).selectExpr(*assigned(source, columns, how))

@@ -264,14 +264,18 @@ def _hidden_metadata(
     edits: list[Edit] = []
     for block in blocks(query):
         hidden = _metadata_of(block, found, scans)
+        inside = [star for star in mentions.stars if columns_room.innermost(query, star) is block]
         if hidden:
-            edits += [
-                (tokens[star].end, tokens[star].end, f" EXCEPT ({', '.join(hidden)})")
-                for star in mentions.stars
-                if columns_room.innermost(query, star) is block
-                and tokens[star + 1].word != "EXCEPT"
-            ]
+            edits += [_excepting(tokens, star, ", ".join(hidden)) for star in inside]
     return edits
+
+
+def _excepting(tokens: list[Token], star: int, names: str) -> Edit:
+    """Return the edit that leaves names out of a star, beside what it leaves out already."""
+    if tokens[star + 1].word == "EXCEPT" and tokens[star + 2].text == "(":
+        at = tokens[star + 2].end
+        return at, at, f"{names}, "
+    return tokens[star].end, tokens[star].end, f" EXCEPT ({names})"
 
 
 def _metadata_of(block: Block, found: Found, scans: list[Scan]) -> list[str]:

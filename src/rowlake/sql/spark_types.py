@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rowlake.errors import InvalidStatementError, SchemaMismatchError
-from rowlake.sql.types import Field, List, Map, Struct, Type, parse_type
+from rowlake.sql.types import Field, List, Map, Struct, Type, ddl_text, parse_type
 
 
 def columns_of(schema: dict[str, Any]) -> tuple[Field, ...]:
@@ -16,6 +16,12 @@ def columns_of(schema: dict[str, Any]) -> tuple[Field, ...]:
 def _field(found: dict[str, Any]) -> Field:
     comment = (found.get("metadata") or {}).get("comment")
     return Field(found["name"], spark_type(found["type"], found["name"]), comment=comment)
+
+
+def type_text(data_type: Any, name: str) -> str:
+    """Return the text of a DataFrame's type that Spark reads back, odd field names too."""
+    text = str(data_type.simpleString())
+    return text if "<" not in text else ddl_text(spark_type(data_type.jsonValue(), name))
 
 
 def spark_type(found: Any, name: str) -> Type:

@@ -252,20 +252,21 @@ def spark_text(found: Type) -> str:
 
 def column_text(column: Field) -> str:
     """Return a column as CREATE TABLE writes it."""
-    parts = [quote(column.name), _ddl_text(column.type)]
+    parts = [quote(column.name), ddl_text(column.type)]
     parts += ["NOT NULL"] * column.required
     parts += [f"DEFAULT {column.default}"] if column.default is not None else []
     parts += [f"COMMENT {string_literal(column.comment)}"] if column.comment is not None else []
     return " ".join(parts)
 
 
-def _ddl_text(found: Type) -> str:
+def ddl_text(found: Type) -> str:
+    """Return a type as CREATE TABLE and CAST write it, names in backticks."""
     if isinstance(found, Struct):
         return "STRUCT<" + ", ".join(map(_field_text, found.fields)) + ">"
     if isinstance(found, List):
-        return f"ARRAY<{_ddl_text(found.element)}>"
+        return f"ARRAY<{ddl_text(found.element)}>"
     if isinstance(found, Map):
-        return f"MAP<{_ddl_text(found.key)}, {_ddl_text(found.value)}>"
+        return f"MAP<{ddl_text(found.key)}, {ddl_text(found.value)}>"
     return spark_text(found).upper()
 
 

@@ -108,8 +108,18 @@ def test_structs_by_name():
     how = Assignment("t", by_name=True)
     found = converted("e", "struct<b:int,a:int>", TargetColumn("c", "struct<a:bigint,b:int>"), how)
     assert found == (
-        "IF(e IS NULL, NULL, named_struct('a', CAST(e.`a` AS bigint), 'b', CAST(e.`b` AS int)))"
+        "IF(e IS NULL, NULL, named_struct('a', CAST(e.`a` AS BIGINT), 'b', CAST(e.`b` AS INT)))"
     )
+
+
+def test_structs_by_name_are_checked_by_name():
+    how = Assignment("t", by_name=True)
+    target = TargetColumn("c", "struct<a:string,b:int>")
+    assert "named_struct" in converted("e", "struct<b:int,a:string>", target, how)
+    assert "CAST(NULL AS STRING)" in converted("e", "struct<b:int>", target, how)
+    for source in ("struct<b:string,a:string>", "struct<a:string,c:int>"):
+        with pytest.raises(SchemaMismatchError):
+            converted("e", source, target, how)
 
 
 def test_overflow_is_checked_where_the_session_would_not():

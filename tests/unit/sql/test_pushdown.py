@@ -71,6 +71,9 @@ TEXTS = {
         "SELECT extract(DAY FROM d), x IS DISTINCT FROM 3 FROM `v0` AS `t`"
     ),
     "SELECT *, _file FROM ns.t": "SELECT * EXCEPT (`t`.`_file`), _file FROM `v0` AS `t`",
+    "SELECT * EXCEPT (x), _pos FROM ns.t": (
+        "SELECT * EXCEPT (`t`.`_pos`, x), _pos FROM `v0` AS `t`"
+    ),
     "FROM ns.t |> WHERE x > 1 |> SELECT s": "FROM `v0` AS `t` |> WHERE x > 1 |> SELECT s",
     "SELECT * FROM range(3), ns.u": "SELECT * FROM range(3), `v0` AS `u`",
     "SELECT * FROM VALUES (1, 2), (3, 4) AS w(a, c), ns.u": (

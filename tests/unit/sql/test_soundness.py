@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rowlake.model.predicate import And, Leaf, Op, Or, Predicate
 from rowlake.model.schema import Schema
+from rowlake.sql.condition import columns_in, pushed_condition
 from rowlake.sql.conditions import ConditionReader
 from rowlake.sql.lexer import Lexer
 from rowlake.sql.scope import Names, find_column
@@ -176,6 +177,13 @@ def leaf_holds(leaf: Leaf, value) -> bool:
         return found is (leaf.op is Op.IN)
     text = "<>" if leaf.op is Op.NE else leaf.op.value
     return compared(text, value, leaf.value) is True
+
+
+def test_one_condition_over_a_table():
+    found = pushed_condition("X = 1 AND upper(s) = 'A'", SCHEMA)
+    assert found == (Leaf(("x",), Op.EQ, (1,)), False)
+    assert pushed_condition("b", SCHEMA).exact
+    assert columns_in("X = 1 OR upper(`S`) = 'f'", SCHEMA) == ["x", "s"]
 
 
 @settings(max_examples=400, deadline=None)
