@@ -197,9 +197,9 @@ def _are_fields_assignable(source: Struct, target: Struct, names: Names | None) 
         pairs = list(zip(source.fields, target.fields, strict=False))
         same = len(source.fields) == len(target.fields)
         return same and all(is_assignable(one.type, other.type) for one, other in pairs)
-    for field in source.fields:
-        wanted = [found for found in target.fields if names.same(found.name, field.name)]
-        if len(wanted) != 1 or not is_assignable(field.type, wanted[0].type, names):
+    for given in source.fields:
+        wanted = [found for found in target.fields if names.same(found.name, given.name)]
+        if len(wanted) != 1 or not is_assignable(given.type, wanted[0].type, names):
             return False
     return True
 
