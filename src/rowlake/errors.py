@@ -20,7 +20,10 @@ which table; the cause with values; the state of the table; the next step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 SHOWN = 3
 
