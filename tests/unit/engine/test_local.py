@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 
-from rowlake.engine.local import MAX_BYTES, is_tiny
+from rowlake.engine.local import MAX_BYTES, MAX_FILES, is_tiny
 from rowlake.engine.spark import Engine
 from rowlake.errors import StorageError
 
@@ -72,8 +72,8 @@ def test_threads_run_side_by_side():
 
 
 def test_what_counts_as_tiny():
-    assert is_tiny([1] * 8, 1000)
-    assert not is_tiny([1] * 9, 1000)
+    assert is_tiny([1] * MAX_FILES, 1000)
+    assert not is_tiny([1] * (MAX_FILES + 1), 1000)
     assert not is_tiny([1], MAX_BYTES + 1)
     assert not is_tiny([1], None)
-    assert not is_tiny([Files(("f",) * 9)], 1000)
+    assert not is_tiny([Files(("f",) * (MAX_FILES + 1))], 1000)
