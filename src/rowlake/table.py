@@ -14,7 +14,11 @@ from rowlake.errors import InvalidStatementError
 from rowlake.iceberg import refs
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.model.change import Isolation
+from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.plan.bind import bind
+from rowlake.rowlevel.delete import Selection
+from rowlake.rowlevel.delete import delete as delete_rows
+from rowlake.rowlevel.gather import found_positions
 from rowlake.sql.condition import columns_in, pushed_condition
 from rowlake.times import to_ms
 from rowlake.verbs import alter, inspect, pick, read, write
@@ -146,6 +150,32 @@ class Table:
         """Remove all rows; metadata only."""
         self._handle, result = write.truncate(self.handle, _options(options))
         return result
+
+    def delete(self, where: str | Predicate, **options: Any) -> Result:
+        """Delete the rows for which a condition is TRUE.
+
+        `mode` is `auto` (decided per file), `copy-on-write` or `merge-on-read`; `isolation` is
+        `serializable` or `snapshot`; `branch` as for every write.
+        """
+        chosen = _options(options)
+        handle = self.handle
+        selection = self._selection(handle, where, chosen.branch)
+        self._handle, result = delete_rows(handle, self._engine, selection, chosen)
+        return result
+
+    def _selection(self, handle: TableHandle, where: str | Predicate, branch: str) -> Selection:
+        schema = view_of(handle).schema
+        if not isinstance(where, str):
+            return Selection(bind(where, schema))
+        pushed = pushed_condition(where, schema)
+        if pushed.exact:
+            return Selection(bind(pushed.predicate, schema))
+        ref = branch if branch in handle.metadata.refs else None
+        needed = [*columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
+        request = read.Request(needed, pushed.predicate, ref=ref)
+        frame = read.frame(handle, self._engine, request).where(where)
+        found = found_positions(self._engine, frame.select(FILE_COLUMN, POS_COLUMN))
+        return Selection(bind(pushed.predicate, schema), found)
 
     # ------------------------------------------------------------------ looking
 

@@ -48,6 +48,7 @@ class WriteOptions:
     branch: str = "main"
     properties: Mapping[str, str] = field(default_factory=dict)
     isolation: Isolation | None = None
+    mode: str | None = None
     progress: Any = None
     stage_only: bool = False
 
@@ -57,7 +58,7 @@ def append(
 ) -> tuple[TableHandle, Result]:
     """Add rows; an empty input commits nothing."""
     phases = Phases()
-    view = _view_for_write(handle, options.branch)
+    view = view_for_write(handle, options.branch)
     storage = Storage(view.io_properties)
     with phases.phase("write"):
         written = write_rows(view, engine, rows, options)
@@ -88,7 +89,7 @@ def overwrite(
     files: rows of the rest of a file would be lost otherwise.
     """
     phases = Phases()
-    view = _view_for_write(handle, options.branch)
+    view = view_for_write(handle, options.branch)
     storage = Storage(view.io_properties)
     with phases.phase("write"):
         written = write_rows(view, engine, rows, options)
@@ -111,7 +112,7 @@ def delete_files(
 ) -> tuple[TableHandle, Result]:
     """Remove every data file all of whose rows match; reads metadata only (TRUNCATE)."""
     phases = Phases()
-    view = _view_for_write(handle, options.branch)
+    view = view_for_write(handle, options.branch)
     if view.snapshot is None:
         return handle, Result(operation, seconds=phases.total)
     change = Change(Operation.DELETE, branch=options.branch, properties=options.properties)
@@ -151,7 +152,8 @@ def _replacing(
     )
 
 
-def _view_for_write(handle: TableHandle, branch: str) -> TableView:
+def view_for_write(handle: TableHandle, branch: str) -> TableView:
+    """Return the head of the branch that is to be written."""
     ref = handle.metadata.refs.get(branch)
     if ref is None and branch != "main":
         raise InvalidStatementError(

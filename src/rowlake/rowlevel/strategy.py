@@ -1,0 +1,65 @@
+"""How the changes of one data file are materialised; decided per file, at run time.
+
+- every live row goes: the file is removed, nothing is written;
+- copy-on-write: the file is rewritten without the rows;
+- merge-on-read: a deletion vector (format version 3) or a position delete file (version 2).
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+from rowlake.errors import InvalidStatementError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# With `auto`, a file of which at least this share goes is rewritten: what is left is then cheap to
+# copy beside what every later read would have to skip.
+REWRITTEN_SHARE = 0.3
+
+
+class Mode(str, enum.Enum):
+    """What was asked for (`write.delete.mode` and its siblings, or the argument `mode`)."""
+
+    AUTO = "auto"
+    COPY_ON_WRITE = "copy-on-write"
+    MERGE_ON_READ = "merge-on-read"
+
+
+class Way(str, enum.Enum):
+    """What is done with one file."""
+
+    REMOVE = "remove"
+    REWRITE = "rewrite"
+    MARK = "mark"
+
+
+def mode_of(asked: str | None, properties: Mapping[str, str], operation: str) -> Mode:
+    """Return the mode: the argument, else the table property, else auto."""
+    text = asked or properties.get(f"write.{operation}.mode") or Mode.AUTO.value
+    try:
+        return Mode(text)
+    except ValueError:
+        known = ", ".join(mode.value for mode in Mode)
+        raise InvalidStatementError(f"There is no mode {text!r}; there are: {known}.") from None
+
+
+def granularity_of(properties: Mapping[str, str]) -> str:
+    """Return `write.delete.granularity`: one delete file per data file, or per partition."""
+    found: Any = properties.get("write.delete.granularity", "file").lower()
+    if found not in ("file", "partition"):
+        raise InvalidStatementError(
+            f"write.delete.granularity is {found!r}; it can be file or partition."
+        )
+    return str(found)
+
+
+def way_for(mode: Mode, *, matched: int, live: int) -> Way:
+    """Return what to do with a file of which `matched` of `live` rows go."""
+    if matched >= live:
+        return Way.REMOVE
+    if mode is Mode.AUTO:
+        return Way.REWRITE if matched >= REWRITTEN_SHARE * live else Way.MARK
+    return Way.REWRITE if mode is Mode.COPY_ON_WRITE else Way.MARK
