@@ -6,6 +6,7 @@ frame that needs one does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,11 @@ from rowlake.catalog.open import open_catalog
 from rowlake.engine.spark import Engine
 from rowlake.sql.execute import execute
 from rowlake.table import Table
-from rowlake.verbs import create, create_as
+from rowlake.verbs import create, create_as, ingest
 from rowlake.verbs.relation import relation_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from types import TracebackType
 
     from rowlake.model.partition import OrderBy, PartitionBy
@@ -51,8 +52,11 @@ def _source_defaults(opened: Any, catalog: Any) -> dict[str, str]:
     defaults = {"warehouse": str(opened.properties.get("warehouse", ""))}
     if isinstance(catalog, str):
         defaults["catalog"] = catalog
+    elif isinstance(catalog, Mapping):
+        defaults |= {f"catalog.{key}": str(value) for key, value in catalog.items()}
     elif catalog is not None:
-        defaults |= {f"catalog.{key}": str(value) for key, value in opened.properties.items()}
+        given = {"name": opened.name, **opened.properties}
+        defaults |= {f"catalog.{key}": str(value) for key, value in given.items()}
     return {key: value for key, value in defaults.items() if value}
 
 
@@ -123,7 +127,7 @@ class Lake:
         if_not_exists: bool = False,
         replace: bool = False,
     ) -> Table:
-        """Create a table; its namespace is created with it where it is missing.
+        """Create a table in a namespace that exists.
 
         `schema` is a pyarrow schema, a PyIceberg schema, a Spark StructType, or anything that
         carries one (an Arrow table, a DataFrame, a pandas frame). `partition_by` takes texts like
@@ -177,10 +181,53 @@ class Lake:
         handle = catalog_tables.register_table(self.catalog, name, metadata_location)
         return Table(handle, self.engine)
 
+    def snapshot_table(
+        self,
+        source: str,
+        name: str | tuple[str, ...],
+        *,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        file_format: str | None = None,
+    ) -> Result:
+        """Create a table over the files of a plain directory, which stays as it is.
+
+        Columns come from the files and from `key=value` folders; see `migrate` for in place.
+        """
+        _, result = ingest.snapshot_table(
+            self.catalog,
+            self.engine,
+            str(source),
+            levels_of(name),
+            location=location,
+            properties=properties,
+            file_format=file_format,
+        )
+        return result
+
+    def migrate(
+        self,
+        source: str,
+        name: str | tuple[str, ...],
+        *,
+        properties: Mapping[str, str] | None = None,
+        file_format: str | None = None,
+    ) -> Result:
+        """Make a plain directory of Parquet, ORC or Avro files a table, in place."""
+        _, result = ingest.migrate(
+            self.catalog,
+            self.engine,
+            str(source),
+            levels_of(name),
+            properties=properties,
+            file_format=file_format,
+        )
+        return result
+
     # ------------------------------------------------------------------ namespaces
 
     def namespaces(self) -> list[str]:
-        """Return the names of all namecatalog_tables."""
+        """Return the names of all namespaces."""
         return sorted(quoted(found) for found in catalog_tables.all_namespaces(self.catalog))
 
     def create_namespace(

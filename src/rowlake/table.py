@@ -21,7 +21,7 @@ from rowlake.rowlevel.delete import delete as delete_rows
 from rowlake.rowlevel.gather import found_positions
 from rowlake.sql.condition import columns_in, pushed_condition
 from rowlake.times import to_ms
-from rowlake.verbs import alter, inspect, pick, read, write
+from rowlake.verbs import alter, ingest, inspect, pick, read, wap, write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,7 +127,33 @@ class Table:
 
     def append(self, rows: Any, **options: Any) -> Result:
         """Add rows: a Spark DataFrame, an Arrow table, a pandas or polars frame, dicts, a path."""
-        self._handle, result = write.append(self.handle, self._engine, rows, _options(options))
+        handle, chosen = self._for_write(options)
+        self._handle, result = write.append(handle, self._engine, rows, chosen)
+        return result
+
+    def add_files(
+        self,
+        source: Any,
+        partition_filter: Mapping[str, Any] | None = None,
+        *,
+        check_duplicate_files: bool = True,
+        file_format: str | None = None,
+        **options: Any,
+    ) -> Result:
+        """Take Parquet, ORC or Avro files into the table as they are: a path, a directory, a list.
+
+        Partition values come from `key=value` folders, of which the filter picks some.
+        """
+        handle, chosen = self._for_write(options)
+        self._handle, result = ingest.add_files(
+            handle,
+            self._engine,
+            source,
+            chosen,
+            partition_filter=partition_filter,
+            check_duplicate_files=check_duplicate_files,
+            file_format=file_format,
+        )
         return result
 
     def overwrite(
@@ -139,16 +165,17 @@ class Table:
         **options: Any,
     ) -> Result:
         """Replace all rows, those that a filter selects, or (dynamic) the partitions hit."""
-        handle = self.handle
+        handle, chosen = self._for_write(options)
         predicate = None if where is None else _whole_predicate(where, handle)
         self._handle, result = write.overwrite(
-            handle, self._engine, rows, _options(options), where=predicate, dynamic=dynamic
+            handle, self._engine, rows, chosen, where=predicate, dynamic=dynamic
         )
         return result
 
     def truncate(self, **options: Any) -> Result:
         """Remove all rows; metadata only."""
-        self._handle, result = write.truncate(self.handle, _options(options))
+        handle, chosen = self._for_write(options)
+        self._handle, result = write.truncate(handle, chosen)
         return result
 
     def delete(self, where: str | Predicate, **options: Any) -> Result:
@@ -157,10 +184,12 @@ class Table:
         `mode` is `auto` (decided per file), `copy-on-write` or `merge-on-read`; `isolation` is
         `serializable` or `snapshot`; `branch` as for every write.
         """
-        chosen = _options(options)
-        handle = self.handle
-        selection = self._selection(handle, where, chosen.branch)
-        self._handle, result = delete_rows(handle, self._engine, selection, chosen)
+        selection = self._selection(self.handle, where, options.get("branch", "main"))
+        return self.delete_selected(selection, **options)
+
+    def delete_selected(self, selection: Selection, **options: Any) -> Result:
+        """Delete the rows of a selection that is made already."""
+        self._handle, result = delete_rows(self.handle, self._engine, selection, _options(options))
         return result
 
     def _selection(self, handle: TableHandle, where: str | Predicate, branch: str) -> Selection:
@@ -176,6 +205,11 @@ class Table:
         frame = read.frame(handle, self._engine, request).where(where)
         found = found_positions(self._engine, frame.select(FILE_COLUMN, POS_COLUMN))
         return Selection(bind(pushed.predicate, schema), found)
+
+    def _for_write(self, given: Mapping[str, Any]) -> tuple[TableHandle, write.WriteOptions]:
+        return wap.audited(
+            self.handle, self._engine, _options(given), names_branch="branch" in given
+        )
 
     # ------------------------------------------------------------------ looking
 

@@ -108,7 +108,7 @@ class Commit:
             raise
 
     def may_have_landed(self, error: BaseException) -> bool:
-        """True where an error (Ctrl-C, say) cut off the swap; the catalog's own say they did not."""
+        """True where an error (Ctrl-C, say) cut off the swap; those of rowlake never do."""
         return self.is_swapping and not isinstance(error, RowlakeError)
 
     def _run(self, handle: TableHandle) -> Committed:

@@ -16,15 +16,32 @@ from rowlake.sql.scope import Names, find_column
 
 if TYPE_CHECKING:
     from rowlake.model.schema import Schema
+    from rowlake.sql.comparisons import Column
 
 
-def pushed_condition(text: str, schema: Schema, *, zone: str | None = None) -> Pushed:
-    """Return what a condition says as a predicate; exact where it says it all."""
+def pushed_condition(
+    text: str,
+    schema: Schema,
+    *,
+    zone: str | None = None,
+    case_sensitive: bool = False,
+    qualifier: str | None = None,
+) -> Pushed:
+    """Return what a condition says as a predicate; exact where it says it all.
+
+    `qualifier` is the table's name or alias, which may stand before its columns.
+    """
     tokens = [token for token in Lexer(text).all() if token.kind is not Kind.END]
     if not tokens:
         raise InvalidStatementError("The condition is empty.", statement=text, position=0)
-    names = Names(zone=zone)
-    reader = ConditionReader(lambda path: find_column(schema, path, names), {})
+    names = Names(case_sensitive, zone)
+
+    def resolve(path: tuple[str, ...]) -> Column | None:
+        if qualifier is not None and len(path) > 1 and names.same(path[0], qualifier):
+            path = path[1:]
+        return find_column(schema, path, names)
+
+    reader = ConditionReader(resolve, {})
     read = [reader.read(part) for part in split(tokens, "AND")]
     known = [part for part in read if part is not None]
     exact = len(known) == len(read) and all(part.exact for part in known)

@@ -21,13 +21,14 @@ from rowlake.sql import execute_show as show
 from rowlake.sql import statements as s
 from rowlake.sql.defaults import defaults_of
 from rowlake.sql.execute_alter import alter_table
+from rowlake.sql.execute_delete import delete_rows
 from rowlake.sql.execute_insert import insert
 from rowlake.sql.lexer import readable
 from rowlake.sql.parse import parse
 from rowlake.sql.procedures import call
 from rowlake.sql.run import run_query
 from rowlake.sql.schema_json import schema_json
-from rowlake.sql.session import find_table, need_table, new_name, session_of
+from rowlake.sql.session import Lookup, find_table, need_table, new_name, session_of
 from rowlake.sql.spark_types import columns_of
 from rowlake.verbs.create import Layout
 
@@ -52,6 +53,8 @@ def execute(lake: Lake, statement: str, args: Any = None) -> Any:
     if isinstance(parsed, s.CreateTable):
         return _create_table(lake, parsed, args)
     name = getattr(parsed, "name", None)
+    if isinstance(parsed, s.Delete) and not _is_foreign(lake, parsed.name):
+        return counts(lake, delete_rows(lake, parsed, args))
     if isinstance(parsed, _OF_TABLES) and name and _is_foreign(lake, name):
         return run_query(lake, statement, args)
     handler = _HANDLERS.get(type(parsed))
@@ -69,6 +72,7 @@ _OF_TABLES = (
     s.ShowColumns,
     s.ShowPartitions,
     s.DescribeTable,
+    s.Delete,
     s.RowLevel,
     s.Truncate,
 )
@@ -81,7 +85,9 @@ def nothing(lake: Lake) -> Any:
 
 def _is_foreign(lake: Lake, name: s.Name) -> bool:
     """Return True where a table is Spark's and not the lake's."""
-    if find_table(lake, name) is not None:
+    if Lookup(lake).target(name) is not None:
+        return False
+    if len(name) > 2:
         return False
     return bool(lake.spark.catalog.tableExists(".".join(f"`{part}`" for part in name)))
 

@@ -9,6 +9,7 @@ from rowlake.sql.parse_create import QUERY_WORDS
 from rowlake.sql.statements import (
     Argument,
     Call,
+    Delete,
     Insert,
     Name,
     Optimize,
@@ -115,14 +116,27 @@ def parse_truncate(cursor: Cursor) -> Statement:
 
 
 def parse_row_level(cursor: Cursor, *, explain: bool = False) -> Statement:
-    """DELETE FROM, UPDATE, MERGE INTO: the verb and the target; the text is kept."""
+    """DELETE FROM in full; of UPDATE, MERGE INTO and EXPLAIN the verb and the target."""
     verb = cursor.advance().word
     if verb == "DELETE":
         cursor.expect("FROM")
+        if not explain:
+            return _delete(cursor)
     if verb == "MERGE":
         cursor.accept("WITH", "SCHEMA", "EVOLUTION")
         cursor.expect("INTO")
     return RowLevel(verb, cursor.dotted_name(_TABLE), cursor.text, explain)
+
+
+def _delete(cursor: Cursor) -> Delete:
+    name = cursor.dotted_name(_TABLE)
+    alias = None
+    if cursor.accept("AS") or (cursor.current.is_name and not cursor.at_words("WHERE")):
+        alias = cursor.name("an alias")
+    if not cursor.accept("WHERE"):
+        cursor.expect_end()
+        return Delete(name, alias)
+    return Delete(name, alias, cursor.rest())
 
 
 def parse_explain(cursor: Cursor) -> Statement:

@@ -427,8 +427,17 @@ class Truncate:
 
 
 @dataclass(frozen=True)
+class Delete:
+    """DELETE FROM t [AS alias] [WHERE condition]; `where` is the text of the condition."""
+
+    name: Name
+    alias: str | None = None
+    where: str | None = None
+
+
+@dataclass(frozen=True)
 class RowLevel:
-    """DELETE, UPDATE or MERGE, and EXPLAIN of these: `verb`, the target, the whole text."""
+    """UPDATE or MERGE, and EXPLAIN of row-level statements: `verb`, the target, the whole text."""
 
     verb: str
     name: Name
@@ -495,6 +504,7 @@ Statement = (
     | AlterTable
     | Insert
     | Truncate
+    | Delete
     | RowLevel
     | Optimize
     | Vacuum

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from rowlake.model.partition import OrderBy
 
 
+# PyIceberg's own errors for changes that it refuses.
+REFUSALS = frozenset({"ValidationError", "ValidationException", "ResolveError"})
+
+
 def set_properties(handle: TableHandle, properties: Mapping[str, str]) -> TableHandle:
     """Set properties; `format-version` upgrades the table instead of being stored."""
     return commit_metadata(
@@ -62,7 +66,7 @@ def _built(
     except Exception as error:
         if type(error).__name__ == "CommitFailedException":
             raise CommitConflictError("ALTER TABLE", handle.name, str(error)) from error
-        if isinstance(error, (ValueError, TypeError)) or "Error" not in type(error).__name__:
+        if isinstance(error, (ValueError, TypeError)) or type(error).__name__ in REFUSALS:
             raise InvalidStatementError(f"Cannot change {handle.name}: {error}") from error
         raise
     return load_table(handle.catalog, handle.identifier)

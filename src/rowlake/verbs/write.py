@@ -7,14 +7,15 @@ On any failure the table is as it was and the files written are removed.
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.errors import InvalidStatementError
+from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.model.change import Change, Isolation, Operation, Requirements, no_files
 from rowlake.model.files import WRITTEN_FILES
@@ -26,9 +27,10 @@ from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.source import ArrowSource, source_of
 from rowlake.write.context import write_context
 from rowlake.write.distribution import choose_distribution
-from rowlake.write.kernel import write_batches
+from rowlake.write.kernel import remove_attempt, write_batches
 
 DISTRIBUTION_MODE = "write.distribution-mode"
+REPLACE_PARTITIONS = "replace-partitions"
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,6 +53,7 @@ class WriteOptions:
     mode: str | None = None
     progress: Any = None
     stage_only: bool = False
+    creates_branch: bool = False
 
 
 def append(
@@ -58,7 +61,7 @@ def append(
 ) -> tuple[TableHandle, Result]:
     """Add rows; an empty input commits nothing."""
     phases = Phases()
-    view = view_for_write(handle, options.branch)
+    view = view_for_write(handle, options.branch, creates=options.creates_branch)
     storage = Storage(view.io_properties)
     with phases.phase("write"):
         written = write_rows(view, engine, rows, options)
@@ -89,7 +92,7 @@ def overwrite(
     files: rows of the rest of a file would be lost otherwise.
     """
     phases = Phases()
-    view = view_for_write(handle, options.branch)
+    view = view_for_write(handle, options.branch, creates=options.creates_branch)
     storage = Storage(view.io_properties)
     with phases.phase("write"):
         written = write_rows(view, engine, rows, options)
@@ -103,6 +106,8 @@ def overwrite(
     replaced = _replaced_partitions(written) if dynamic else frozenset()
     if dynamic and not replaced:
         return handle, Result("overwrite", seconds=phases.total, phases=phases.seconds)
+    if dynamic:
+        change = replace(change, properties={REPLACE_PARTITIONS: "true", **change.properties})
     change = _replacing(change, view, None if dynamic else (where or TRUE), replaced, options)
     return committed_result(handle, change, storage, "overwrite", phases)
 
@@ -112,10 +117,15 @@ def delete_files(
 ) -> tuple[TableHandle, Result]:
     """Remove every data file all of whose rows match; reads metadata only (TRUNCATE)."""
     phases = Phases()
-    view = view_for_write(handle, options.branch)
+    view = view_for_write(handle, options.branch, creates=options.creates_branch)
     if view.snapshot is None:
         return handle, Result(operation, seconds=phases.total)
-    change = Change(Operation.DELETE, branch=options.branch, properties=options.properties)
+    change = Change(
+        Operation.DELETE,
+        branch=options.branch,
+        stage_only=options.stage_only,
+        properties=options.properties,
+    )
     change = _replacing(change, view, where, frozenset(), options)
     return committed_result(handle, change, Storage(view.io_properties), operation, phases)
 
@@ -152,10 +162,10 @@ def _replacing(
     )
 
 
-def view_for_write(handle: TableHandle, branch: str) -> TableView:
+def view_for_write(handle: TableHandle, branch: str, *, creates: bool = False) -> TableView:
     """Return the head of the branch that is to be written."""
     ref = handle.metadata.refs.get(branch)
-    if ref is None and branch != "main":
+    if ref is None and branch != "main" and not creates:
         raise InvalidStatementError(
             f"Table {handle.name} has no branch {branch}. Create it with create_branch."
         )
@@ -181,13 +191,19 @@ def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions
         view.schema,
         asked=DISTRIBUTION_MODE in view.properties,
     )
-    return engine.consume(
-        frame,
-        partial(write_batches, context),
-        WRITTEN_FILES,
-        label=f"writing {view.name}",
-        progress=options.progress,
-    )
+    try:
+        return engine.consume(
+            frame,
+            partial(write_batches, context),
+            WRITTEN_FILES,
+            label=f"writing {view.name}",
+            progress=options.progress,
+        )
+    except BaseException:
+        # A storage that cannot be listed must not hide why the write failed.
+        with suppress(RowlakeError):
+            remove_attempt(context, Storage(view.io_properties))
+        raise
 
 
 def _replaced_partitions(written: pa.Table) -> frozenset[tuple[int, tuple[bytes | None, ...]]]:
@@ -214,7 +230,9 @@ def committed_result(
         operation=operation,
         snapshot_id=committed.snapshot_id,
         rows_inserted=int(pc.sum(added["record_count"]).as_py() or 0),
-        rows_deleted=int(counted.get("deleted-records", 0)),
+        # Rows that vectors of the removed files hid were gone before.
+        rows_deleted=int(counted.get("deleted-records", 0))
+        - int(counted.get("removed-position-deletes", 0)),
         data_files_added=added.num_rows,
         data_files_removed=int(counted.get("deleted-data-files", 0)),
         delete_files_removed=int(counted.get("removed-delete-files", 0)),

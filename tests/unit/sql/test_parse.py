@@ -239,7 +239,6 @@ def test_other_statements_are_left_to_spark(text):
 @pytest.mark.parametrize(
     "verb, text",
     [
-        ("DELETE", "DELETE FROM ns.t WHERE a = 1"),
         ("UPDATE", "UPDATE ns.t SET a = 1"),
         ("MERGE", "MERGE INTO ns.t USING u ON t.a = u.a WHEN MATCHED THEN DELETE"),
         ("MERGE", "MERGE WITH SCHEMA EVOLUTION INTO ns.t USING u ON true WHEN MATCHED THEN DELETE"),
@@ -365,3 +364,17 @@ def test_long_inserts_are_not_read():
     assert time.perf_counter() - started < 0.1
     assert isinstance(found, s.Insert)
     assert len(found.query) > 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("DELETE FROM ns.t", s.Delete(("ns", "t"))),
+        ("DELETE FROM ns.t;", s.Delete(("ns", "t"))),
+        ("DELETE FROM ns.t WHERE a = 1", s.Delete(("ns", "t"), None, "a = 1")),
+        ("delete from ns.t AS x where x.a = 1;", s.Delete(("ns", "t"), "x", "x.a = 1")),
+        ("DELETE FROM ns.`a b` x WHERE x.a", s.Delete(("ns", "a b"), "x", "x.a")),
+    ],
+)
+def test_delete(text, expected):
+    assert parse(text) == expected
