@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog import tables as catalog_tables
 from rowlake.catalog.names import levels_of, quoted
-from rowlake.catalog.open import open_catalog
+from rowlake.catalog.open import open_catalog, properties_to_reopen
 from rowlake.engine.spark import Engine
 from rowlake.sql.execute import execute
 from rowlake.table import Table
@@ -55,8 +55,8 @@ def _source_defaults(opened: Any, catalog: Any) -> dict[str, str]:
     elif isinstance(catalog, Mapping):
         defaults |= {f"catalog.{key}": str(value) for key, value in catalog.items()}
     elif catalog is not None:
-        given = {"name": opened.name, **opened.properties}
-        defaults |= {f"catalog.{key}": str(value) for key, value in given.items()}
+        reopening = properties_to_reopen(opened)
+        defaults |= {f"catalog.{key}": value for key, value in reopening.items()}
     return {key: value for key, value in defaults.items() if value}
 
 

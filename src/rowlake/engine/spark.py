@@ -113,6 +113,12 @@ class Engine:
 
         return has_time_type(self.spark)
 
+    def setting(self, key: str) -> str | None:
+        """Return a setting of the session; None where it is not set or no session is there yet."""
+        session = self.__dict__.get("_session") or self._given or active_session()
+        value = None if session is None else session.conf.get(key, None)
+        return None if value is None else str(value)
+
     @property
     def time_zone(self) -> str:
         """The session's time zone, in which statements mean their times."""

@@ -22,6 +22,7 @@ from rowlake.errors import InvalidStatementError, shown
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.refs import SnapshotRef
 
     from rowlake.catalog.handle import TableHandle
 
@@ -80,12 +81,31 @@ def create_ref(
         raise InvalidStatementError(
             f"{name} is a {existing.snapshot_ref_type} of {handle.name}, not a {kind}."
         )
+    _check_retention(kind, retention)
     target = snapshot_id if snapshot_id is not None else metadata.current_snapshot_id
     if target is None:
         raise InvalidStatementError(
             f"Table {handle.name} has no snapshot yet: write to it before making a {kind}."
         )
-    return _set_ref(handle, name, kind, target, retention)
+    return _set_ref(handle, name, kind, target, _kept(existing, retention))
+
+
+def _check_retention(kind: str, retention: Retention) -> None:
+    given = {key: value for key, value in vars(retention).items() if value is not None}
+    if kind == "tag" and set(given) - {"max_ref_age_ms"}:
+        raise InvalidStatementError("A tag keeps one snapshot: only its max_ref_age_ms can be set.")
+    for key, value in given.items():
+        if value <= 0:
+            raise InvalidStatementError(f"{key} must be more than 0, not {value}.")
+
+
+def _kept(existing: SnapshotRef | None, retention: Retention = DEFAULT_RETENTION) -> Retention:
+    """Return what a ref keeps when it is set again: what it had, unless told otherwise."""
+    if existing is None:
+        return retention
+    before = {key: getattr(existing, key) for key in vars(retention)}
+    given = {key: value for key, value in vars(retention).items() if value is not None}
+    return Retention(**{**before, **given})
 
 
 def drop_ref(handle: TableHandle, name: str, *, if_exists: bool = False) -> Updates:
@@ -94,10 +114,7 @@ def drop_ref(handle: TableHandle, name: str, *, if_exists: bool = False) -> Upda
     if name not in metadata.refs:
         if if_exists:
             return NOTHING
-        raise InvalidStatementError(
-            f"Table {handle.name} has no branch or tag {name}. It has: "
-            f"{shown(sorted(metadata.refs)) or 'none'}."
-        )
+        raise _no_ref(handle, name)
     if name == "main":
         raise InvalidStatementError("The branch main cannot be dropped.")
     holds = _holds(metadata, name)
@@ -109,18 +126,17 @@ def move_ref(handle: TableHandle, name: str, snapshot_id: int) -> Updates:
     metadata = handle.metadata
     _known(handle, snapshot_id)
     existing = metadata.refs.get(name)
-    retention = Retention(
-        existing.max_ref_age_ms if existing else None,
-        existing.max_snapshot_age_ms if existing else None,
-        existing.min_snapshots_to_keep if existing else None,
-    )
-    return _set_ref(handle, name, "branch", snapshot_id, retention)
+    if existing is not None and existing.snapshot_ref_type == "tag":
+        raise InvalidStatementError(f"{name} is a tag of {handle.name}; tags do not move.")
+    return _set_ref(handle, name, "branch", snapshot_id, _kept(existing))
 
 
 def rollback(handle: TableHandle, snapshot_id: int, branch: str = "main") -> Updates:
     """Move a branch back to one of its ancestors."""
     _known(handle, snapshot_id)
     head = ref_snapshot_id(handle.metadata, branch)
+    if head is None and branch != "main":
+        raise _no_ref(handle, branch)
     if snapshot_id not in ancestor_ids(handle.metadata, head):
         raise InvalidStatementError(
             f"Snapshot {snapshot_id} is no ancestor of {branch} of {handle.name}; a rollback goes "
@@ -146,7 +162,7 @@ def fast_forward(handle: TableHandle, branch: str, to: str) -> Updates:
     metadata = handle.metadata
     target = ref_snapshot_id(metadata, to)
     if target is None:
-        raise InvalidStatementError(f"Table {handle.name} has no branch or tag {to}.")
+        raise _no_ref(handle, to)
     head = ref_snapshot_id(metadata, branch)
     if head == target:
         return NOTHING
@@ -156,6 +172,13 @@ def fast_forward(handle: TableHandle, branch: str, to: str) -> Updates:
             f"{to} does not have. Use cherry_pick to bring single snapshots over."
         )
     return move_ref(handle, branch, target)
+
+
+def _no_ref(handle: TableHandle, name: str) -> InvalidStatementError:
+    return InvalidStatementError(
+        f"Table {handle.name} has no branch or tag {name}. It has: "
+        f"{shown(sorted(handle.metadata.refs)) or 'none'}."
+    )
 
 
 def _known(handle: TableHandle, snapshot_id: int) -> None:

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from rowlake.commit.history import files_landed
 from rowlake.commit.metadata import commit_metadata
-from rowlake.errors import InvalidStatementError
+from rowlake.errors import InvalidStatementError, shown
 from rowlake.iceberg.metadata import snapshot_info, view_of
-from rowlake.iceberg.refs import ancestor_ids, move_ref, ref_snapshot_id
+from rowlake.iceberg.refs import NOTHING, ancestor_ids, move_ref, ref_snapshot_id
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES, Status
 from rowlake.model.result import Result
@@ -26,6 +26,7 @@ from rowlake.verbs.outcome import commit_or_raise
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
+    from rowlake.iceberg.refs import Updates
     from rowlake.model.view import SnapshotInfo
 
 WAP_ID = "wap.id"
@@ -42,7 +43,12 @@ def publish(handle: TableHandle, wap_id: str, branch: str) -> tuple[TableHandle,
     ]
     if not staged:
         raise InvalidStatementError(f"Table {handle.name} has no snapshot staged as {wap_id}.")
-    return cherry_pick(handle, staged[-1], branch)
+    if len(staged) > 1:
+        raise InvalidStatementError(
+            f"Table {handle.name} has {len(staged)} snapshots staged as {wap_id}: "
+            f"{shown(staged)}. Cherry-pick the one that you mean."
+        )
+    return cherry_pick(handle, staged[0], branch)
 
 
 def cherry_pick(handle: TableHandle, snapshot_id: int, branch: str) -> tuple[TableHandle, Result]:
@@ -56,15 +62,24 @@ def cherry_pick(handle: TableHandle, snapshot_id: int, branch: str) -> tuple[Tab
     _validate_not_applied(handle, snapshot, head)
     if snapshot.parent_id == head:
         moved = commit_metadata(
-            handle, "cherry-pick", lambda newest: move_ref(newest, branch, snapshot_id)
+            handle, "cherry-pick", lambda newest: _forward(newest, snapshot, branch)
         )
-        return moved, Result("cherry-pick", snapshot_id=snapshot_id)
+        if ref_snapshot_id(moved.metadata, branch) == snapshot_id:
+            return moved, Result("cherry-pick", snapshot_id=snapshot_id)
+        return cherry_pick(moved, snapshot_id, branch)
     if snapshot.operation != Operation.APPEND.value:
         raise InvalidStatementError(
             f"Cannot cherry-pick snapshot {snapshot_id} ({snapshot.operation}) onto {branch} of "
             f"{handle.name}: only appends can be applied to another state of the table."
         )
     return _append_again(handle, snapshot, branch)
+
+
+def _forward(newest: TableHandle, snapshot: SnapshotInfo, branch: str) -> Updates:
+    """Move the branch to the snapshot, unless another commit came between."""
+    if ref_snapshot_id(newest.metadata, branch) != snapshot.parent_id:
+        return NOTHING
+    return move_ref(newest, branch, snapshot.snapshot_id)
 
 
 def _validate_not_applied(handle: TableHandle, snapshot: SnapshotInfo, head: int | None) -> None:

@@ -1,0 +1,59 @@
+"""Write-audit-publish by the Spark session's settings, as Iceberg's Spark integration has it.
+
+A table with `write.wap.enabled` = true takes writes of a session that has `spark.wap.id` as staged
+snapshots (published later by that id), and of one that has `spark.wap.branch` on that branch, which
+is made at the first write. A branch that a write names itself wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rowlake.commit.metadata import commit_metadata
+from rowlake.errors import InvalidStatementError
+from rowlake.iceberg.refs import create_ref
+from rowlake.verbs.pick import WAP_ID
+
+if TYPE_CHECKING:
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.engine.spark import Engine
+    from rowlake.verbs.write import WriteOptions
+
+ENABLED = "write.wap.enabled"
+SESSION_ID, SESSION_BRANCH = "spark.wap.id", "spark.wap.branch"
+
+
+def session_branch(handle: TableHandle, engine: Engine) -> str | None:
+    """Return the branch that this session writes to, None where it is not asked for."""
+    if handle.metadata.properties.get(ENABLED, "false").lower() != "true":
+        return None
+    wap_id, branch = engine.setting(SESSION_ID), engine.setting(SESSION_BRANCH)
+    if wap_id and branch:
+        raise InvalidStatementError(
+            f"Set {SESSION_ID} or {SESSION_BRANCH}, not both: they are {wap_id} and {branch}."
+        )
+    return branch or None
+
+
+def audited(
+    handle: TableHandle, engine: Engine, options: WriteOptions, *, names_branch: bool
+) -> tuple[TableHandle, WriteOptions]:
+    """Return the table and the options of a write, as the session's settings ask for."""
+    if handle.metadata.properties.get(ENABLED, "false").lower() != "true":
+        return handle, options
+    branch = session_branch(handle, engine)
+    wap_id = engine.setting(SESSION_ID)
+    if wap_id:
+        return handle, replace(
+            options, stage_only=True, properties={WAP_ID: wap_id, **options.properties}
+        )
+    if branch is None or names_branch:
+        return handle, options
+    if branch not in handle.metadata.refs and handle.metadata.current_snapshot_id is not None:
+        handle = commit_metadata(
+            handle,
+            f"create branch {branch}",
+            lambda newest: create_ref(newest, branch, "branch", if_not_exists=True),
+        )
+    return handle, replace(options, branch=branch, creates_branch=True)
