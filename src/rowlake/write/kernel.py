@@ -79,6 +79,18 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
+def remove_attempt(context: WriteContext, storage: Storage) -> list[str]:
+    """Remove all files of a write that failed; return those that could not be removed.
+
+    A job that fails loses the answers of the tasks that had finished, so their files are found by
+    listing: names hold the operation's id. Not for writes that may have been committed.
+    """
+    found = storage.list(context.locations.data)
+    return storage.delete(
+        [each.location for each in found if context.operation_id in each.location]
+    )
+
+
 def remove_written(files: pa.Table, storage: Storage) -> list[str]:
     """Remove written files that no snapshot refers to; return those that could not be removed."""
     return storage.delete(files.column("location").to_pylist())
