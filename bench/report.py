@@ -87,6 +87,11 @@ def size(value: float) -> str:
     raise AssertionError
 
 
+def measured_size(value: float) -> str:
+    """Return a size, or nothing where a system that reports its own cost did not say it."""
+    return size(value) if value else ""
+
+
 def quantity(metric: str, value: float) -> str:
     """Return a value with the unit that its metric's name ends in."""
     if metric.endswith("_per_s"):
@@ -122,8 +127,8 @@ def _cells(found: Measurement, measurements: Iterable[Measurement]) -> list[str]
         seconds(wall),
         seconds(found.median("cpu_s")),
         ratio,
-        size(found.median("peak_bytes")),
-        size(found.median("read_bytes")),
+        measured_size(found.median("peak_bytes")),
+        measured_size(found.median("read_bytes")),
         ", ".join(f"{name} {quantity(name, found.median(name))}" for name in facts),
     ]
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bench.peers.base import TableRef
 
 ENTRIES = 50_000
-PYICEBERG_ENTRIES = 5_000
 
 
 def planning(files: int, lab: Lab) -> list[Contestant]:
@@ -101,9 +100,9 @@ def _with_rate(sample: Sample, planned: int, files: int) -> Reported:
 def manifest_writing(lab: Lab) -> list[Contestant]:
     """Write one manifest whose entries are ready in memory."""
     makers: dict[str, Callable[[], Contestant]] = {
-        "rowlake": lambda: _child_writer("rowlake", lab, ENTRIES),
+        "rowlake": lambda: _child_writer("rowlake", lab),
         "iceberg-java": lambda: _java_writer(lab),
-        "pyiceberg": lambda: _child_writer("pyiceberg", lab, PYICEBERG_ENTRIES),
+        "pyiceberg": lambda: _child_writer("pyiceberg", lab),
     }
     return entrants(lab.wanted(*makers), lambda name: makers[name]())
 
@@ -113,23 +112,23 @@ def _java_writer(lab: Lab) -> Contestant:
 
     def run() -> Reported:
         location = (lab.scratch / f"manifest-{time.time_ns()}.avro").as_uri()
-        seconds = int(core.call("write", location, str(ENTRIES))) / 1e9
-        return _written(Sample(seconds, seconds), ENTRIES)
+        wall, cpu = (int(text) / 1e9 for text in core.call("write", location, str(ENTRIES)).split())
+        return _written(Sample(wall, cpu))
 
     return Contestant("iceberg-java", (Step("write", run),))
 
 
-def _child_writer(system: str, lab: Lab, entries: int) -> Contestant:
+def _child_writer(system: str, lab: Lab) -> Contestant:
     def run() -> Reported:
         target = lab.scratch / f"manifest-{time.time_ns()}.avro"
-        cost = run_child("write_manifest", system, str(target), str(entries))
-        return _written(Sample(**cost), entries)
+        cost = run_child("write_manifest", system, str(target), str(ENTRIES))
+        return _written(Sample(**cost))
 
     return Contestant(system, (Step("write", run),), needs_warmup=False)
 
 
-def _written(sample: Sample, entries: int) -> Reported:
-    sample.facts["entries_per_s"] = entries / sample.wall_s
+def _written(sample: Sample) -> Reported:
+    sample.facts["entries_per_s"] = ENTRIES / sample.wall_s
     return Reported(sample)
 
 

@@ -125,7 +125,7 @@ public class IcebergCore {
     return "" + count;
   }
 
-  /** Writes one manifest of n entries, made before the clock starts; returns the nanoseconds. */
+  /** Writes one manifest of n entries, made before the clock starts; returns wall and CPU nanoseconds. */
   public static String write(String location, String files, String unused) {
     Schema schema = schema();
     PartitionSpec spec = spec(schema);
@@ -134,6 +134,8 @@ public class IcebergCore {
     for (int i = 0; i < n; i++) {
       entries[i] = file(spec, "file:/bench/data", i, n);
     }
+    java.lang.management.ThreadMXBean threads = java.lang.management.ManagementFactory.getThreadMXBean();
+    long cpu = threads.getCurrentThreadCpuTime();
     long start = System.nanoTime();
     org.apache.iceberg.hadoop.HadoopFileIO io = new org.apache.iceberg.hadoop.HadoopFileIO(new Configuration());
     ManifestWriter writer = ManifestFiles.write(2, spec, io.newOutputFile(location), Long.valueOf(7L));
@@ -145,6 +147,6 @@ public class IcebergCore {
     } catch (java.io.IOException e) {
       throw new RuntimeException(e);
     }
-    return "" + (System.nanoTime() - start);
+    return (System.nanoTime() - start) + " " + (threads.getCurrentThreadCpuTime() - cpu);
   }
 }
