@@ -143,3 +143,11 @@ def _not_opened(place: str, error: Exception) -> RowlakeError:
             place, text.splitlines()[0], advice="Check that the catalog runs and its address."
         )
     return InvalidStatementError(f"Cannot open the catalog {place}: {text}")
+
+
+def properties_to_reopen(catalog: Catalog) -> dict[str, str]:
+    """Return the properties that open a catalog like this one again, in another process."""
+    given = {key: str(value) for key, value in catalog.properties.items()}
+    if type(catalog).__module__ == "rowlake.catalog.filesystem":
+        given["type"] = FILE_SYSTEM
+    return {**given, "name": str(catalog.name)}

@@ -82,6 +82,18 @@ class ManifestCache:
         self._keep(key, table)
         return _select(table, layout)
 
+    def has(self, key: ManifestKey, layout: pa.Schema) -> bool:
+        """Tell whether `find` is likely to find a table, without reading any file."""
+        table = self.held(key)
+        if table is not None:
+            return _holds(table, layout)
+        return self.folder is not None and (self.folder / key.file_name).exists()
+
+    def held(self, key: ManifestKey) -> pa.Table | None:
+        """Return the table that is in memory, whatever columns it has."""
+        with self._lock:
+            return self._tables.get(key)
+
     def put(self, key: ManifestKey, table: pa.Table, *, on_disk: bool = True) -> None:
         """Keep a table; with `on_disk` also for other processes, where there is a folder."""
         self._keep(key, table)

@@ -4,14 +4,13 @@ Comes in: rows of a manifest list (`MANIFESTS`). Goes out: `files_schema` tables
 Fields are found by id, whatever the writer called them. A manifest that does not hold what the
 manifest list says raises CorruptTableError. What was parsed is cached: manifests never change.
 
-Nothing here needs PyIceberg, so that Spark tasks can read manifests too (`read_manifest_task`).
+Nothing here needs PyIceberg, so that Spark tasks can read manifests too (`manifest_tasks`).
 """
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,31 +21,19 @@ from rowlake.iceberg.avro_file import decode_file, is_local
 from rowlake.iceberg.cache import ManifestKey, default_cache
 from rowlake.iceberg.manifest_entries import REQUIRED, Entries, Manifest
 from rowlake.iceberg.manifest_schema import FIELD_IDS
-from rowlake.model.files import ENCODED_PARTITION, Status, files_schema
+from rowlake.model.files import Status, files_schema
 from rowlake.model.schema import children, field_id
 from rowlake.model.transform import partition_type
-from rowlake.model.values import decode_partitions, encode_partitions
-from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rowlake.iceberg.cache import ManifestCache
     from rowlake.model.view import TableView
+    from rowlake.storage.files import Storage
 
 # Decoding keeps cores busy; reading from afar mostly waits.
 REMOTE_THREADS = 16
-
-
-@dataclass(frozen=True)
-class ManifestTask:
-    """Some manifests to read in one Spark task."""
-
-    manifests: pa.Table
-    partition_types: Mapping[int, pa.StructType]
-    columns: tuple[str, ...] | None = None
-    live_only: bool = True
-    io_properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_manifests(
@@ -62,6 +49,13 @@ def read_manifests(
     `columns` selects columns of `files_schema` (in its order; `status` is always there): maps of
     metrics that are not asked for are not decoded. `live_only` leaves DELETED entries out.
     """
+    types = partition_types(manifests, view)
+    wanted = None if columns is None else tuple(columns)
+    return read_by_spec(manifests, types, storage, columns=wanted, live_only=live_only)
+
+
+def partition_types(manifests: pa.Table, view: TableView) -> dict[int, pa.StructType]:
+    """Return the types of partitions by spec id, for the specs that manifests are of."""
     types = {}
     for spec_id in pc.unique(manifests["partition_spec_id"]).to_pylist():
         if spec_id not in view.specs:
@@ -70,8 +64,7 @@ def read_manifests(
                 of_spec["location"][0].as_py(), f"{view.name} has no partition spec {spec_id}"
             )
         types[spec_id] = partition_type(view.specs[spec_id], view.schema, view.schemas.values())
-    wanted = None if columns is None else tuple(columns)
-    return read_by_spec(manifests, types, storage, columns=wanted, live_only=live_only)
+    return types
 
 
 def read_by_spec(
@@ -114,43 +107,6 @@ def manifest_rows(manifests: pa.Table) -> list[Manifest]:
     return [Manifest(**row) for row in manifests.select(names).to_pylist()]
 
 
-def task_schema(columns: Sequence[str] | None = None) -> pa.Schema:
-    """Return what `read_manifest_task` yields: encoded partitions, so that all specs fit."""
-    return _selected(files_schema(ENCODED_PARTITION), columns)
-
-
-def read_manifest_task(task: ManifestTask) -> Iterator[pa.RecordBatch]:
-    """Read the manifests of one task, for engines that read many manifests at once."""
-    layout = task_schema(task.columns)
-    found = read_by_spec(
-        task.manifests,
-        task.partition_types,
-        Storage(task.io_properties),
-        columns=task.columns,
-        live_only=task.live_only,
-    )
-    for table in found.values():
-        if "partition" in table.column_names:
-            index = table.schema.get_field_index("partition")
-            encoded = encode_partitions(table["partition"])
-            table = table.set_column(index, layout.field("partition"), encoded)
-        yield from table.cast(layout).to_batches(max_chunksize=65_536)
-
-
-def files_by_spec(
-    files: pa.Table, partition_types: Mapping[int, pa.StructType]
-) -> dict[int, pa.Table]:
-    """Return what tasks read (with `spec_id` and `partition`) as `read_manifests` returns it."""
-    by_spec = {}
-    index = files.schema.get_field_index("partition")
-    for spec_id in pc.unique(files["spec_id"]).to_pylist():
-        of = partition_types[spec_id]
-        rows = files.filter(pc.equal(files["spec_id"], spec_id))
-        native = decode_partitions(rows["partition"].combine_chunks(), of)
-        by_spec[spec_id] = rows.set_column(index, pa.field("partition", of), native)
-    return by_spec
-
-
 def _live(entries: pa.Table, manifest: Manifest) -> pa.Table:
     if not manifest.may_have_deleted:
         return entries
@@ -165,14 +121,8 @@ def _cached(
     columns: Sequence[str] | None,
     cache: ManifestCache,
 ) -> pa.Table:
-    layout = _selected(files_schema(partition), columns)
-    key = ManifestKey(
-        manifest.location,
-        manifest.manifest_length,
-        manifest.sequence_number,
-        manifest.first_row_id,
-        str([(field_id(part), part.name, str(part.type)) for part in children(partition)]),
-    )
+    layout = selected(files_schema(partition), columns)
+    key = manifest_key(manifest, partition)
     if manifest.sequence_number is None:
         return read_manifest(manifest, partition, storage, layout)
     found = cache.find(key, layout)
@@ -183,7 +133,19 @@ def _cached(
     return table
 
 
-def _selected(layout: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+def manifest_key(manifest: Manifest, partition: pa.StructType) -> ManifestKey:
+    """Return what the parsed manifest is cached by."""
+    return ManifestKey(
+        manifest.location,
+        manifest.manifest_length,
+        manifest.sequence_number,
+        manifest.first_row_id,
+        str([(field_id(part), part.name, str(part.type)) for part in children(partition)]),
+    )
+
+
+def selected(layout: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    """Return the wanted columns of a layout, in its order; `status` is always there."""
     if columns is None:
         return layout
     wanted = {*columns, "status"}

@@ -28,7 +28,7 @@ def partial_frame(
     named = [partial.column for partial in aggregation.partials if partial.column is not None]
     columns = tuple(dict.fromkeys([*aggregation.group_by, *named]))
     request = Request(columns, aggregation.predicate, exact=True, **at)
-    read = planned(handle, _with_some_column(handle, request))
+    read = planned(handle, _with_some_column(handle, request), engine)
     counted = _counted(read, aggregation)
     if counted is not None:
         return engine.from_arrow(counted)

@@ -39,6 +39,7 @@ from rowlake.plan.tasks import scan_tasks
 from rowlake.scan.kernel import output_schema, scan_kernel
 from rowlake.storage.files import Storage
 from rowlake.verbs.inspect_files import unified_partition_type
+from rowlake.verbs.manifests import reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,12 +86,14 @@ class Read:
     plan: FilePlan
 
 
-def planned(handle: TableHandle, request: Request) -> Read:
-    """Resolve names, choose the snapshot and plan the files."""
+def planned(handle: TableHandle, request: Request, engine: Engine | None = None) -> Read:
+    """Resolve names, choose the snapshot and plan the files; an engine reads many manifests."""
     view = view_of(
         handle, snapshot_id=request.snapshot_id, as_of_ms=request.as_of_ms, ref=request.ref
     )
-    return planned_view(view, request.columns, request.predicate, exact=request.exact)
+    return planned_view(
+        view, request.columns, request.predicate, exact=request.exact, engine=engine
+    )
 
 
 def planned_view(
@@ -99,6 +102,7 @@ def planned_view(
     predicate: Predicate | None = None,
     *,
     exact: bool = False,
+    engine: Engine | None = None,
 ) -> Read:
     """Plan the read of a snapshot that is chosen already."""
     predicate = None if predicate is None else bind(predicate, view.schema)
@@ -112,7 +116,9 @@ def planned_view(
         partition_type=unified_partition_type(view),
         io_properties=view.io_properties,
     )
-    return Read(view, context, plan_files(view, predicate, Storage(view.io_properties)))
+    storage = Storage(view.io_properties)
+    plan = plan_files(view, predicate, storage, read=reader_of(engine))
+    return Read(view, context, plan)
 
 
 def projection_of(view: TableView, columns: Sequence[str] | None) -> Schema:
@@ -138,7 +144,7 @@ def _projected(view: TableView, name: str) -> pa.Field:
 
 def frame(handle: TableHandle, engine: Engine, request: Request) -> Any:
     """Return the rows as a lazy Spark DataFrame."""
-    read = planned(handle, request)
+    read = planned(handle, request, engine)
     native, rest = _native_part(read, engine)
     if native is not None and not rest.file_count:
         return native
@@ -149,7 +155,7 @@ def frame(handle: TableHandle, engine: Engine, request: Request) -> Any:
 
 def arrow(handle: TableHandle, engine: Engine, request: Request) -> pa.Table:
     """Return the rows as an Arrow table; small reads run in the driver, without Spark."""
-    read = planned(handle, request)
+    read = planned(handle, request, engine)
     size = read.plan.size_in_bytes
     slots = engine.slots if engine.has_session else 1
     tasks = scan_tasks(read.plan, read.context, slots=slots)

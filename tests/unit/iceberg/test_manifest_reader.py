@@ -16,12 +16,11 @@ from rowlake.errors import CorruptTableError, RowlakeError
 from rowlake.iceberg import avro_file, manifest_reader
 from rowlake.iceberg.avro_encode import container_header, encode_blocks, encode_rows, framed
 from rowlake.iceberg.cache import ManifestCache
-from rowlake.iceberg.manifest_reader import (
-    ManifestTask,
-    files_by_spec,
-    read_by_spec,
+from rowlake.iceberg.manifest_reader import read_by_spec, read_manifests
+from rowlake.iceberg.manifest_tasks import (
+    entries_by_place,
+    manifest_tasks,
     read_manifest_task,
-    read_manifests,
     task_schema,
 )
 from rowlake.iceberg.manifest_writer import write_manifest
@@ -341,9 +340,9 @@ def test_tasks_read_manifests_of_several_specs(tmp_path):
     )
     types = {0: first, 1: second}
     columns = ("location", "spec_id", "partition", "record_count")
-    task = ManifestTask(manifests, types, columns)
+    (task,) = manifest_tasks(manifests, types, {}, columns=columns, tasks=1)
     read_in_task = pa.Table.from_batches(read_manifest_task(task), task_schema(columns))
-    found = files_by_spec(read_in_task, types)
+    found = dict(entries_by_place(read_in_task, [0, 1], types))
     direct = read_by_spec(manifests, types, STORAGE, columns=columns, cache=ManifestCache())
     assert {key: table.to_pylist() for key, table in found.items()} == {
         key: table.to_pylist() for key, table in direct.items()
@@ -353,7 +352,7 @@ def test_tasks_read_manifests_of_several_specs(tmp_path):
 
 def test_tasks_load_no_heavy_packages():
     program = (
-        "import sys, rowlake.iceberg.manifest_reader\n"
+        "import sys, rowlake.iceberg.manifest_tasks\n"
         "heavy = {'pyiceberg', 'datafusion', 'pandas', 'pyspark', 'sqlglot'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
