@@ -72,3 +72,21 @@ def create_same_table(
     except InvalidStatementError:
         return False
     return True
+
+
+def append_rows(
+    number: int, start: Barrier, warehouse: str | None, catalog: Any, table: str, commits: int
+) -> int:
+    """Append rows of one's own, one commit each; return how often a commit was tried again."""
+    import pyarrow as pa
+
+    import rowlake
+
+    with rowlake.connect(warehouse, catalog=catalog) as lake:
+        mine = lake.table(table)
+        start.wait()
+        retries = 0
+        for commit in range(commits):
+            ids = range((number * commits + commit) * 10, (number * commits + commit + 1) * 10)
+            retries += mine.append(pa.table({"id": pa.array(ids, pa.int64())})).retries
+    return retries
