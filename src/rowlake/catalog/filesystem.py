@@ -38,7 +38,12 @@ from rowlake.catalog.metadata import (
 )
 from rowlake.catalog.names import folder_name
 from rowlake.catalog.serverless import ServerlessCatalog, refuse
-from rowlake.errors import InvalidStatementError, StorageError, UnsupportedFeatureError
+from rowlake.errors import (
+    InvalidStatementError,
+    MissingFileError,
+    StorageError,
+    UnsupportedFeatureError,
+)
 from rowlake.storage.files import Storage
 from rowlake.storage.locations import is_remote, join
 
@@ -231,13 +236,17 @@ class FileSystemCatalog(ServerlessCatalog):
         return versions.Version(number, location)
 
     def _create(self, location: str, data: bytes) -> bool:
+        """Put a version if absent; what failed may have taken effect, so it is looked at."""
         try:
             return self.storage.create(location, data)
         except StorageError as error:
-            if not is_remote(location):
-                raise
             try:
                 return self.storage.read(location) == data
+            except MissingFileError:
+                # A request to an object store that got no answer may still arrive.
+                if not is_remote(location):
+                    raise error from None
+                raise CommitStateUnknownException(str(error)) from error
             except StorageError:
                 raise CommitStateUnknownException(str(error)) from error
 

@@ -7,6 +7,7 @@ unknown is kept.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ from rowlake.storage.filesystems import io_properties
 from rowlake.storage.locations import join
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableRequirement, TableUpdate
@@ -129,7 +130,8 @@ class SqlBackend:
             return Swap(base, base)
         location = new_location(metadata, version_of(base.metadata_location) + 1)
         after = self._handle(handle.identifier, metadata, location)
-        after.storage.write(location, to_bytes(metadata, location))
+        with _removing_on_failure(location, after.storage):
+            after.storage.write(location, to_bytes(metadata, location))
         return Swap(base, after)
 
     def swap(self, swaps: Sequence[Swap]) -> None:
@@ -195,12 +197,9 @@ class SqlBackend:
     def _create(self, staged: TableHandle, updates: Sequence[TableUpdate]) -> TableHandle:
         metadata = apply_updates(staged.metadata, None, updates) if updates else staged.metadata
         location = new_location(metadata, 0)
-        staged.storage.write(location, to_bytes(metadata, location))
-        try:
+        with _removing_on_failure(location, staged.storage):
+            staged.storage.write(location, to_bytes(metadata, location))
             self.register(staged.identifier, location)
-        except (TableAlreadyExistsError, NoSuchNamespaceError):
-            staged.storage.delete([location])
-            raise
         return replace(staged, metadata=metadata, metadata_location=location)
 
     def register(self, identifier: Identifier, metadata_location: str) -> None:
@@ -250,3 +249,15 @@ class SqlBackend:
     ) -> TableHandle:
         properties = {**self.catalog.properties, **metadata.properties}
         return TableHandle(identifier, self.catalog, metadata, location, io_properties(properties))
+
+
+@contextmanager
+def _removing_on_failure(location: str, storage: Storage) -> Iterator[None]:
+    """Delete a metadata file when what runs inside fails and nothing can point to it."""
+    try:
+        yield
+    except CommitStateUnknownException:
+        raise
+    except Exception:
+        storage.delete([location])
+        raise

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.metadata import apply_updates
 from rowlake.catalog.outcome import Conflict, Landed, Unknown
-from rowlake.catalog.tables import refresh
+from rowlake.catalog.tables import refresh, table_exists
 from rowlake.commit.resolve import resolved
 from rowlake.commit.validate import find_breach
 from rowlake.errors import RowlakeError
@@ -124,7 +124,11 @@ class Commit:
             if not isinstance(outcome, Conflict) or is_last:
                 break
             time.sleep(policy.wait_s(attempt))
-            handle = refresh(handle)
+            if handle.is_staged and table_exists(handle.catalog, handle.identifier):
+                # Refreshing would turn this into an append to a table that somebody else made.
+                outcome = Refused("another writer created a table of that name")
+                break
+            handle = handle if handle.is_staged else refresh(handle)
             attempt += 1
         if isinstance(outcome, (Conflict, Refused)):
             self.storage.delete(prepared.written)
@@ -146,12 +150,12 @@ class Commit:
         staged, updates = self.staged(handle)
         concrete = resolved(staged, self.change, self.storage)
         produced = produce(staged, concrete, prepared, self.storage, attempt=attempt)
+        self._written += produced.written
         if produced.missing:
             self.storage.delete(produced.written)
             cause = "files that it replaces are no longer in the table"
             return Refused(cause, None, produced.missing)
         requirements: Sequence[TableRequirement] = head_requirements(handle.metadata, self.change)
-        self._written += produced.written
         self.is_swapping = True
         outcome = commit_updates(handle, (*updates, *produced.updates), requirements)
         self.is_swapping = False

@@ -148,25 +148,29 @@ def produce(
     parent = read_manifest_list(listed, storage) if listed else None
     with _removing(manifests):
         composed, removed, missing = _compose(parent, change, prepared, manifests)
-    location = _list_location(view, prepared.snapshot_id, attempt)
-    made = _snapshot(handle.metadata, change, prepared, head, removed, location)
+        location = _list_location(view, prepared.snapshot_id, attempt)
+        made = _snapshot(handle.metadata, change, prepared, head, removed, location)
+        manifests.written.append(location)
+        made = _listed(made, composed, view.format_version, storage)
+        updates = _updates(handle.metadata, change, made)
+    return Produced(made, updates, tuple(manifests.written), missing)
+
+
+def _listed(
+    snapshot: Snapshot, manifests: pa.Table, format_version: int, storage: Storage
+) -> Snapshot:
+    """Write the manifest list of a snapshot; return the snapshot with its count of row ids."""
     header = ManifestListHeader(
-        format_version=view.format_version,
-        snapshot_id=made.snapshot_id,
-        parent_snapshot_id=made.parent_snapshot_id,
-        sequence_number=made.sequence_number or 0,
-        first_row_id=made.first_row_id,
+        format_version=format_version,
+        snapshot_id=snapshot.snapshot_id,
+        parent_snapshot_id=snapshot.parent_snapshot_id,
+        sequence_number=snapshot.sequence_number or 0,
+        first_row_id=snapshot.first_row_id,
     )
-    with _removing(manifests):
-        next_row_id = write_manifest_list(location, composed, header, storage)
-    if made.first_row_id is not None:
-        made = made.model_copy(update={"added_rows": next_row_id - made.first_row_id})
-    return Produced(
-        snapshot=made,
-        updates=_updates(handle.metadata, change, made),
-        written=(*manifests.written, location),
-        missing=missing,
-    )
+    next_row_id = write_manifest_list(snapshot.manifest_list, manifests, header, storage)
+    if snapshot.first_row_id is None:
+        return snapshot
+    return snapshot.model_copy(update={"added_rows": next_row_id - snapshot.first_row_id})
 
 
 def _compose(
