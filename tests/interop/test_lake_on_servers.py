@@ -17,7 +17,7 @@ from tests.parts.postgres import postgres
 from tests.parts.race import race
 from tests.parts.rest import rest_catalog
 from tests.parts.s3 import BUCKET, s3
-from tests.parts.writers import append_rows
+from tests.parts.writers import append_batches
 from tests.table_checks import CHECKS, fresh, rows
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def test_tables(check: Callable[[Any, int], None], lake: rowlake.Lake, place: Pl
 def test_racing_appends_all_land(lake: rowlake.Lake, place: Place) -> None:
     table = fresh(lake, "raced", "id bigint", place.version)
     table.set_properties({"commit.retry.num-retries": "50", "commit.retry.min-wait-ms": "10"})
-    race(append_rows, RACERS, place.warehouse, place.catalog, "checks.raced", COMMITS)
+    race(append_batches, RACERS, place.warehouse, place.catalog, "checks.raced", COMMITS)
     total = RACERS * COMMITS
     assert sorted(table.arrow()["id"].to_pylist()) == list(range(total * 10))
     assert rows(lake, "SELECT count(*), sum(id) FROM checks.raced") == [

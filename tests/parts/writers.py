@@ -74,10 +74,10 @@ def create_same_table(
     return True
 
 
-def append_rows(
+def append_batches(
     number: int, start: Barrier, warehouse: str | None, catalog: Any, table: str, commits: int
 ) -> int:
-    """Append rows of one's own, one commit each; return how often a commit was tried again."""
+    """Append ten rows of one's own per commit; return how often a commit was tried again."""
     import pyarrow as pa
 
     import rowlake
@@ -90,3 +90,20 @@ def append_rows(
             ids = range((number * commits + commit) * 10, (number * commits + commit + 1) * 10)
             retries += mine.append(pa.table({"id": pa.array(ids, pa.int64())})).retries
     return retries
+
+
+def append_rows(
+    number: int, start: Barrier, warehouse: str, catalog: Any, table: str, commits: int
+) -> int:
+    """Append one row of one's own per commit; return how many retries that took."""
+    import pyarrow as pa
+
+    from rowlake.lake import connect
+
+    with connect(warehouse, catalog) as lake:
+        opened = lake.table(table)
+        start.wait()
+        retries = 0
+        for commit in range(commits):
+            retries += opened.append(pa.table({"id": [number * 1000 + commit]})).retries
+        return retries
