@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from rowlake.lake import Lake, connect
 from rowlake.storage.files import Storage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SALES = pa.schema(
     [

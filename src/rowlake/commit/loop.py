@@ -25,9 +25,7 @@ from rowlake.errors import RowlakeError
 from rowlake.iceberg.producer import head_requirements, prepare, produce
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pyiceberg.table.update import TableRequirement, TableUpdate
+    from collections.abc import Callable, Mapping
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.outcome import Outcome
@@ -108,7 +106,7 @@ class Commit:
             raise
 
     def may_have_landed(self, error: BaseException) -> bool:
-        """True where an error (Ctrl-C, say) cut off the swap; those of rowlake never do."""
+        """Tell whether an error (Ctrl-C, say) cut off the swap; those of rowlake never do."""
         return self.is_swapping and not isinstance(error, RowlakeError)
 
     def _run(self, handle: TableHandle) -> Committed:
@@ -117,6 +115,7 @@ class Commit:
         prepared = prepare(self.staged(handle)[0], self.change, snapshot_id, self.storage)
         self._written += prepared.written
         deadline = time.monotonic() + policy.total_timeout_ms / 1000
+        had_branch = self.change.branch in handle.metadata.refs
         attempt = 0
         while True:
             outcome = self.attempt(handle, prepared, attempt)
@@ -129,25 +128,28 @@ class Commit:
                 outcome = Refused("another writer created a table of that name")
                 break
             handle = handle if handle.is_staged else refresh(handle)
+            if had_branch and self.change.branch not in handle.metadata.refs:
+                outcome = Refused(f"branch {self.change.branch} was dropped meanwhile")
+                break
             attempt += 1
         if isinstance(outcome, (Conflict, Refused)):
             self.storage.delete(prepared.written)
         return Committed(outcome, snapshot_id, attempt)
 
-    def staged(self, handle: TableHandle) -> tuple[TableHandle, Sequence[TableUpdate]]:
-        """Return the table as it is after the updates that come first."""
+    def staged(self, handle: TableHandle) -> tuple[TableHandle, Updates]:
+        """Return the table as it is after the updates that come first, and these."""
         if self.first is None:
-            return handle, ()
-        updates, _ = self.first(handle)
+            return handle, ((), ())
+        updates, requirements = self.first(handle)
         changed = apply_updates(handle.metadata, handle.metadata_location, updates)
-        return replace(handle, metadata=changed), updates
+        return replace(handle, metadata=changed), (updates, requirements)
 
     def attempt(self, handle: TableHandle, prepared: Prepared, attempt: int) -> Outcome | Refused:
         """Check, produce and swap once."""
         breach = find_breach(handle, self.change, self.storage)
         if breach:
             return Refused(breach.cause, breach.snapshot_id, breach.files)
-        staged, updates = self.staged(handle)
+        staged, (updates, ids_free) = self.staged(handle)
         concrete = resolved(staged, self.change, self.storage)
         produced = produce(staged, concrete, prepared, self.storage, attempt=attempt)
         self._written += produced.written
@@ -155,7 +157,7 @@ class Commit:
             self.storage.delete(produced.written)
             cause = "files that it replaces are no longer in the table"
             return Refused(cause, None, produced.missing)
-        requirements: Sequence[TableRequirement] = head_requirements(handle.metadata, self.change)
+        requirements = (*ids_free, *head_requirements(handle.metadata, self.change))
         self.is_swapping = True
         outcome = commit_updates(handle, (*updates, *produced.updates), requirements)
         self.is_swapping = False

@@ -261,10 +261,10 @@ def test_random_deletes_leave_what_a_list_would_keep(tmp_path_factory, data, ver
             condition, keep = data.draw(
                 st.sampled_from(
                     [
-                        (f"k = {key}", lambda k, x: k != key),
+                        (f"k = {key}", lambda k, x, key=key: k != key),
                         ("x > 1", lambda k, x: x is None or not (x > 1 or x != x)),
                         ("k IS NULL", lambda k, x: k is not None),
-                        (f"NOT (k = {key})", lambda k, x: k is None or k == key),
+                        (f"NOT (k = {key})", lambda k, x, key=key: k is None or k == key),
                     ]
                 )
             )
