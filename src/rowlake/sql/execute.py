@@ -25,7 +25,7 @@ from rowlake.sql.execute_delete import delete_rows
 from rowlake.sql.execute_insert import insert
 from rowlake.sql.lexer import readable
 from rowlake.sql.parse import parse
-from rowlake.sql.procedures import call
+from rowlake.sql.procedures import call, is_foreign
 from rowlake.sql.run import run_query
 from rowlake.sql.schema_json import schema_json
 from rowlake.sql.session import Lookup, find_table, need_table, new_name, session_of
@@ -56,6 +56,8 @@ def execute(lake: Lake, statement: str, args: Any = None) -> Any:
     if isinstance(parsed, s.Delete) and not _is_foreign(lake, parsed.name):
         return counts(lake, delete_rows(lake, parsed, args))
     if isinstance(parsed, _OF_TABLES) and name and _is_foreign(lake, name):
+        return run_query(lake, statement, args)
+    if isinstance(parsed, s.Call) and is_foreign(lake, parsed):
         return run_query(lake, statement, args)
     handler = _HANDLERS.get(type(parsed))
     if handler is None:

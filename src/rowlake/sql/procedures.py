@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
 from rowlake.catalog.names import levels_of
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.refs import ancestor_ids, ref_snapshot_id
+from rowlake.sql import procedures_ingest
 from rowlake.sql.lexer import Lexer
 from rowlake.sql.literals import literal_of
 from rowlake.sql.session import need_table, new_name
@@ -52,6 +55,13 @@ def call(lake: Lake, statement: Call) -> pa.Table:
     return procedure.run(lake, **values)
 
 
+def is_foreign(lake: Lake, statement: Call) -> bool:
+    """Return True where a procedure is of another catalog, which Spark knows."""
+    if not statement.catalog:
+        return False
+    return ".".join(statement.catalog).lower() != str(lake.catalog.name).lower()
+
+
 def _bound(lake: Lake, statement: Call, procedure: Procedure) -> dict[str, Any]:
     names = [parameter.name for parameter in procedure.parameters]
     values: dict[str, Any] = {}
@@ -62,12 +72,36 @@ def _bound(lake: Lake, statement: Call, procedure: Procedure) -> dict[str, Any]:
                 f"{statement.procedure} has no argument {name or position + 1}; it has "
                 f"{', '.join(names)}."
             )
-        values[name] = argument_value(lake, argument)
+        if name in values:
+            raise InvalidStatementError(f"{statement.procedure} is given {name} twice.")
+        values[name] = _checked(statement.procedure, name, argument_value(lake, argument))
     for parameter in procedure.parameters:
-        if parameter.name not in values and parameter.default is _REQUIRED:
+        if values.get(parameter.name) is not None:
+            continue
+        if parameter.default is _REQUIRED:
             raise InvalidStatementError(f"{statement.procedure} needs argument {parameter.name}.")
-        values.setdefault(parameter.name, parameter.default)
+        values[parameter.name] = parameter.default
     return values
+
+
+_KINDS: dict[str, tuple[type, str]] = {
+    "snapshot_id": (int, "a whole number"),
+    "parallelism": (int, "a whole number"),
+    "check_duplicate_files": (bool, "true or false"),
+    "drop_backup": (bool, "true or false"),
+    "partition_filter": (dict, "a map, like map('key', 'value')"),
+    "properties": (dict, "a map, like map('key', 'value')"),
+}
+
+
+def _checked(procedure: str, name: str, value: Any) -> Any:
+    """Return an argument's value, or say that it is of the wrong kind."""
+    if name == "timestamp" or value is None:
+        return value
+    kind, words = _KINDS.get(name, (str, "a string"))
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise InvalidStatementError(f"{name} of {procedure} must be {words}, not {value!r}.")
+    return value
 
 
 def argument_value(lake: Lake, argument: Argument) -> Any:
@@ -97,10 +131,21 @@ def _rollback_to_snapshot(lake: Lake, table: str, snapshot_id: int) -> pa.Table:
     return _longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
 
 
+def _moment(lake: Lake, value: Any) -> Any:
+    """Return a time; text without a zone is in the session's."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = dt.datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+    except ValueError as error:
+        raise InvalidStatementError(f"{value!r} is not a time.") from error
+    return found if found.tzinfo else found.replace(tzinfo=ZoneInfo(lake.engine.time_zone))
+
+
 def _rollback_to_timestamp(lake: Lake, table: str, timestamp: Any) -> pa.Table:
     found = _table(lake, table)
     previous = _current(found)
-    found.rollback_to(as_of=timestamp)
+    found.rollback_to(as_of=_moment(lake, timestamp))
     return _longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
 
 
@@ -128,7 +173,7 @@ def _publish_changes(lake: Lake, table: str, wap_id: str) -> pa.Table:
     found = _table(lake, table)
     staged = [s for s in found.snapshots() if s.summary.get("wap.id") == wap_id]
     found.publish(wap_id)
-    source = staged[0].snapshot_id if staged else None
+    source = staged[0].snapshot_id
     return _longs(source_snapshot_id=source, current_snapshot_id=_current(found))
 
 
@@ -148,6 +193,8 @@ def _fast_forward(lake: Lake, table: str, branch: str, to: str) -> pa.Table:
 def _ancestors_of(lake: Lake, table: str, snapshot_id: int | None) -> pa.Table:
     found = _table(lake, table)
     start = _current(found) if snapshot_id is None else snapshot_id
+    if snapshot_id is not None and found.handle.metadata.snapshot_by_id(snapshot_id) is None:
+        raise InvalidStatementError(f"Table {found.name} has no snapshot {snapshot_id}.")
     times = {s.snapshot_id: s.timestamp_ms for s in found.snapshots()}
     ids = ancestor_ids(found.handle.metadata, start)
     return pa.table(
@@ -175,12 +222,36 @@ def _procedure(run: Callable[..., pa.Table], *names: str, **optional: Any) -> Pr
 
 
 PROCEDURES: dict[str, Procedure] = {
+    "add_files": _procedure(
+        procedures_ingest.add_files,
+        "table",
+        "source_table",
+        partition_filter=None,
+        check_duplicate_files=True,
+        parallelism=1,
+    ),
     "ancestors_of": _procedure(_ancestors_of, "table", snapshot_id=None),
     "cherrypick_snapshot": _procedure(_cherrypick_snapshot, "table", "snapshot_id"),
     "fast_forward": _procedure(_fast_forward, "table", "branch", "to"),
+    "migrate": _procedure(
+        procedures_ingest.migrate,
+        "table",
+        properties=None,
+        drop_backup=False,
+        backup_table_name=None,
+        parallelism=1,
+    ),
     "publish_changes": _procedure(_publish_changes, "table", "wap_id"),
     "register_table": _procedure(_register_table, "table", "metadata_file"),
     "rollback_to_snapshot": _procedure(_rollback_to_snapshot, "table", "snapshot_id"),
     "rollback_to_timestamp": _procedure(_rollback_to_timestamp, "table", "timestamp"),
     "set_current_snapshot": _procedure(_set_current_snapshot, "table", snapshot_id=None, ref=None),
+    "snapshot": _procedure(
+        procedures_ingest.snapshot,
+        "source_table",
+        "table",
+        location=None,
+        properties=None,
+        parallelism=1,
+    ),
 }
