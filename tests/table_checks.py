@@ -15,10 +15,12 @@ import pyarrow as pa
 import pytest
 
 from rowlake.errors import RowlakeError, SchemaMismatchError, TableNotFoundError
+from rowlake.iceberg.cache import default_cache
 from rowlake.model.predicate import Leaf, Op
 from rowlake.plan.tasks import scan_tasks
 from rowlake.scan.kernel import output_schema, scan_kernel
 from rowlake.storage.files import Storage
+from rowlake.verbs import manifests
 from rowlake.verbs.read import Request, planned
 
 ROWS = 2000
@@ -237,6 +239,28 @@ def check_row_ids_are_given_once(lake: Any, version: int) -> None:
         (50, 50),
         (100, 50),
     ]
+
+
+def check_many_manifests_are_read_by_tasks(lake: Any, version: int) -> None:
+    table = fresh(lake, "manifold", "id bigint, p string", version, "PARTITIONED BY (p)")
+    table.set_properties({"commit.manifest-merge.enabled": "false"})
+    for number in range(6):
+        table.append([{"id": number, "p": "xyz"[number % 3]}, {"id": number + 100, "p": "w"}])
+    labels = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(manifests, "MANY_MANIFESTS", 3)
+        run = lake.engine.run
+
+        def watched(*arguments: Any, label: str, **options: Any) -> pa.Table:
+            labels.append(label)
+            return run(*arguments, label=label, **options)
+
+        patched.setattr(lake.engine, "run", watched)
+        default_cache().clear()
+        patched.setattr(default_cache(), "folder", None)
+        found = table.df(["id"], where="p = 'w' AND id > 102")
+    assert labels == ["reading manifests of checks.manifold"]
+    assert sorted(row.id for row in found.collect()) == [103, 104, 105]
 
 
 def check_spark_reads_the_format(lake: Any, version: int) -> None:

@@ -1,20 +1,31 @@
-"""The engine's checks in a session of another kind or version; run as a script.
+"""The checks of the engine and of tables in a session of another kind or version; run as a script.
 
-    other_session_suite.py master local-cluster[2,1,2048]
-    other_session_suite.py remote sc://127.0.0.1:15002
+    other_session_suite.py master local-cluster[2,1,2048] FOLDER [JAVA_WAREHOUSE]
+    other_session_suite.py remote sc://127.0.0.1:15002 FOLDER [JAVA_WAREHOUSE]
 
+FOLDER gets the lake; JAVA_WAREHOUSE is a Hadoop catalog's, with the tables of `JAVA_TABLES`.
 Prints a line per check and, last, how many passed; leaves with 1 where one failed.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 import traceback
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import rowlake
 from rowlake.engine.session import make_session
 from rowlake.engine.spark import Engine
-from tests.engine_checks import CHECKS
+from tests import engine_checks, table_checks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+JAVA_TABLES = {2: "sessions.position_deletes", 3: "sessions.vectors"}
+JAVA_ROWS = 1000
+VERSION = 3
 
 
 def open_session(kind: str, address: str) -> Any:
@@ -27,25 +38,49 @@ def open_session(kind: str, address: str) -> Any:
     return session
 
 
-def passes(check: Any, engine: Engine) -> bool:
+def check_rows_that_java_deleted_stay_deleted(lake: Any, name: str) -> None:
+    """Iceberg's Java library deleted every tenth row."""
+    kept = [number for number in range(JAVA_ROWS) if number % 10 != 3]
+    found = table_checks.rows(lake, f"SELECT count(*), sum(id), max(s) FROM {name}")
+    assert found == [(len(kept), sum(kept), "row 999")]
+    frame = lake.table(name).df(["id"], where="id < 15")
+    assert sorted(row.id for row in frame.collect()) == [each for each in kept if each < 15]
+
+
+def named_checks(engine: Engine, lake: Any, java: Any) -> Iterator[tuple[str, Callable[[], None]]]:
+    for check in engine_checks.CHECKS:
+        yield check.__name__, partial(check, engine)
+    for check in table_checks.CHECKS:
+        yield check.__name__, partial(check, lake, VERSION)
+    for name in JAVA_TABLES.values() if java else ():
+        check = check_rows_that_java_deleted_stay_deleted
+        yield f"{check.__name__} {name}", partial(check, java, name)
+
+
+def passes(name: str, check: Callable[[], None]) -> bool:
+    started = time.monotonic()
     try:
-        check(engine)
+        check()
     except Exception:  # noqa: BLE001 - whatever it is, the other checks shall run
         traceback.print_exc()
-        print(f"FAILED {check.__name__}", flush=True)
+        print(f"FAILED {name}", flush=True)
         return False
-    print(f"passed {check.__name__}", flush=True)
+    print(f"passed {name} in {time.monotonic() - started:.1f} s", flush=True)
     return True
 
 
 def main() -> int:
-    spark = open_session(*sys.argv[1:3])
+    kind, address, folder, *rest = sys.argv[1:]
+    spark = open_session(kind, address)
     engine = Engine(spark)
     print(f"Spark {spark.version}, {engine.slots} slots", flush=True)
-    passed = sum(passes(check, engine) for check in CHECKS)
+    lake = rowlake.connect(folder, spark=spark)
+    java = rowlake.connect(rest[0], catalog="filesystem", spark=spark) if rest else None
+    outcomes = [passes(name, check) for name, check in named_checks(engine, lake, java)]
+    lake.close()
     spark.stop()
-    print(f"{passed} of {len(CHECKS)} checks passed", flush=True)
-    return 0 if passed == len(CHECKS) else 1
+    print(f"{sum(outcomes)} of {len(outcomes)} checks passed", flush=True)
+    return 0 if all(outcomes) else 1
 
 
 if __name__ == "__main__":

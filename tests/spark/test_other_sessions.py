@@ -19,6 +19,7 @@ import pytest
 
 from rowlake.engine.java import java_home
 from tests.parts.require import require_program, skip_or_fail
+from tests.spark.other_session_suite import JAVA_ROWS, JAVA_TABLES
 from tests.spark_session import ROOT, worker_environment
 
 SUITE = ROOT / "tests" / "spark" / "other_session_suite.py"
@@ -32,9 +33,24 @@ def environment(python: str = sys.executable) -> dict[str, str]:
     return {**os.environ, **settings, **({"JAVA_HOME": home} if home else {})}
 
 
-def run_suite(kind: str, address: str, python: str = sys.executable) -> str:
+@pytest.fixture(scope="module")
+def java_tables(spark, java_catalog, java_warehouse) -> str:
+    """The folder of a Hadoop catalog with tables whose rows Iceberg's Java library deleted."""
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {java_catalog}.sessions")
+    for version, name in JAVA_TABLES.items():
+        table = f"{java_catalog}.{name}"
+        spark.sql(
+            f"CREATE TABLE {table} USING iceberg TBLPROPERTIES ('format-version' = '{version}', "
+            "'write.delete.mode' = 'merge-on-read') "
+            f"AS SELECT id, concat('row ', id) AS s FROM range({JAVA_ROWS})"
+        )
+        spark.sql(f"DELETE FROM {table} WHERE id % 10 = 3")
+    return str(java_warehouse)
+
+
+def run_suite(kind: str, address: str, *folders: object, python: str = sys.executable) -> str:
     answer = subprocess.run(
-        [python, str(SUITE), kind, address],
+        [python, str(SUITE), kind, address, *map(str, folders)],
         capture_output=True,
         text=True,
         env=environment(python),
@@ -45,18 +61,20 @@ def run_suite(kind: str, address: str, python: str = sys.executable) -> str:
     return answer.stdout
 
 
-def test_a_cluster_of_processes():
-    assert "2 slots" in run_suite("master", "local-cluster[2,1,2048]")
+def test_a_cluster_of_processes(tmp_path, java_tables):
+    told = run_suite("master", "local-cluster[2,1,2048]", tmp_path / "lake", java_tables)
+    assert "2 slots" in told
 
 
-def test_spark_connect(tmp_path):
+def test_spark_connect(tmp_path, java_tables):
     with connect_server(tmp_path) as address:
-        run_suite("remote", address)
+        run_suite("remote", address, tmp_path / "lake", java_tables)
 
 
-def test_the_newest_pyspark():
-    python = newest_python()
-    assert f"Spark {NEWEST_PYSPARK}" in run_suite("master", "local[2]", python)
+def test_the_newest_pyspark(tmp_path, java_tables):
+    folders = (tmp_path / "lake", java_tables)
+    told = run_suite("master", "local[2]", *folders, python=newest_python())
+    assert f"Spark {NEWEST_PYSPARK}" in told
 
 
 @contextmanager
