@@ -14,12 +14,15 @@ from pyiceberg.table.update import (
     AddPartitionSpecUpdate,
     AddSchemaUpdate,
     AddSortOrderUpdate,
+    AssertLastAssignedFieldId,
+    AssertLastAssignedPartitionId,
     AssertTableUUID,
     RemoveSnapshotRefUpdate,
     SetCurrentSchemaUpdate,
     SetDefaultSortOrderUpdate,
     SetDefaultSpecUpdate,
     SetPropertiesUpdate,
+    TableRequirement,
     TableUpdate,
     UpgradeFormatVersionUpdate,
 )
@@ -57,7 +60,16 @@ def replace_updates(
         updates.append(RemoveSnapshotRefUpdate(ref_name="main"))
     if wanted:
         updates.append(SetPropertiesUpdate(updates=wanted))
-    return tuple(updates), (AssertTableUUID(uuid=metadata.table_uuid),)
+    return tuple(updates), _ids_still_free(metadata)
+
+
+def _ids_still_free(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
+    """Require that nobody gave out the ids of new columns and partition fields meanwhile."""
+    return (
+        AssertTableUUID(uuid=metadata.table_uuid),
+        AssertLastAssignedFieldId(last_assigned_field_id=metadata.last_column_id),
+        AssertLastAssignedPartitionId(last_assigned_partition_id=metadata.last_partition_id),
+    )
 
 
 def _schema_updates(metadata: TableMetadata, schema: IcebergSchema) -> list[TableUpdate]:
