@@ -160,9 +160,10 @@ def test_odd_names_and_types(lake):
         ("SELECT * FROM shop.sales TIMESTAMP AS OF '1999-01-01'", InvalidStatementError),
     ],
 )
-def test_mistakes_are_rowlake_errors(lake, text, error):
+def test_mistakes_are_rowlake_errors(lake, text, error, capfd):
     with pytest.raises(error):
         lake.sql(text)
+    assert "org.apache.spark" not in capfd.readouterr().err
 
 
 def test_overflow_is_an_error_and_writes_nothing(lake):

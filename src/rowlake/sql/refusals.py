@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from rowlake.engine.quiet import quiet_refusals
 from rowlake.errors import InvalidStatementError, RowlakeError, TableNotFoundError
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ _CLASS = re.compile(r"\[([A-Z_]+)[.\]]")
 def told_plainly(lake: Lake, text: str, *, moved: bool) -> Iterator[None]:
     """Turn Spark's refusals into rowlake's errors; `moved`: Spark's text is not the user's."""
     try:
-        yield
+        with quiet_refusals():
+            yield
     except RowlakeError:
         raise
     except Exception as error:
