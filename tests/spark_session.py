@@ -44,6 +44,8 @@ def iceberg_settings(warehouse: Path) -> dict[str, str]:
         "spark.sql.catalog.java": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.java.type": "hadoop",
         "spark.sql.catalog.java.warehouse": str(warehouse),
+        # Both libraries write the same tables, so Java must look at them anew for each statement.
+        "spark.sql.catalog.java.cache-enabled": "false",
     }
 
 

@@ -27,6 +27,7 @@ def duck():
 @pytest.fixture
 def lake(tmp_path):
     with rowlake.connect(str(tmp_path)) as found:
+        found.create_namespace("db")
         yield found
 
 

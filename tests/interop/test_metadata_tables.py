@@ -33,14 +33,12 @@ def made(request, lake, spark) -> dict[str, str]:
             "named_struct('x', id / 2, 'y', 'text'), array(1, 2) FROM range(10)"
         )
         lake.sql(f"INSERT INTO {name} (id, p) VALUES (100, NULL), (101, 1)")
-        spark.sql(f"REFRESH TABLE java.{name}")
         spark.sql(f"DELETE FROM java.{name} WHERE id % 5 = 1")
         lake.sql(f"ALTER TABLE {name} CREATE TAG before")
         if layout:
             lake.sql(f"ALTER TABLE {name} DROP PARTITION FIELD p")
             lake.sql(f"ALTER TABLE {name} ADD PARTITION FIELD truncate(10, id)")
         lake.sql(f"INSERT INTO {name} (id, p) VALUES (200, 2)")
-        spark.sql(f"REFRESH TABLE java.{name}")
         spark.sql(f"DELETE FROM java.{name} WHERE id = 100")
         found[shape] = name
     return found

@@ -18,7 +18,9 @@ TRANSFORMS = {
         f"bucket(4, {name})"
         for name in ("small", "dec38", "day", "local", "instant", "text", "key", "five", "bytes")
     ],
-    "truncates": ["truncate(10, small)", "truncate(7, dec9)", "truncate(3, text)", "truncate(2, bytes)"],
+    "truncates": [
+        "truncate(10, small)", "truncate(3, dec9)", "truncate(3, text)", "truncate(2, bytes)",
+    ],
     "times": ["years(day)", "months(local)", "days(instant)"],
     "hours": ["hours(local)", "months(day)"],
 }  # fmt: skip
@@ -94,7 +96,8 @@ def test_java_reads_evolved_tables_and_writes_on(lake, java, name, version):
     assert rows_of(table.df()) == rows_of(table.arrow()) == expected
     lake.sql(f"INSERT INTO {name} (id) VALUES (100)")
     java(
-        f"CALL java.system.expire_snapshots(table => '{name}', older_than => now(), retain_last => 1)"
+        f"CALL java.system.expire_snapshots(table => '{name}', older_than => now(), "
+        "retain_last => 1)"
     )
     assert rows_of(table.arrow()) == rows_of(java(f"SELECT * FROM java.{name}"))
 
@@ -183,7 +186,8 @@ def test_java_changes_rows_of_our_snapshots(lake, java, name, version, mode):
     theirs = rows_of(java(f"SELECT {', '.join(columns)} FROM java.{name}"))
     assert rows_of(table.df(columns)) == theirs
     java(
-        f"CALL java.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))"
+        f"CALL java.system.rewrite_data_files(table => '{name}', "
+        "options => map('rewrite-all', 'true'))"
     )
     assert rows_of(table.arrow()) == expected
     table.overwrite(data.slice(0, 1), where="p = 0")

@@ -19,25 +19,18 @@ def load(spark: Any, location: str | Path) -> Any:
     return jvm.org.apache.iceberg.hadoop.HadoopTables(conf).load(str(location))
 
 
-def generic_rows(table: Any) -> list[str]:
+def generic_rows(spark: Any, table: Any) -> list[tuple[str, ...]]:
     """Return the rows as Java's generic reader shows them: it knows types that Spark lacks."""
-    package = _package(table)
-    records = package.data.IcebergGenerics.read(table).build()
+    jvm = spark._jvm
+    records = jvm.org.apache.iceberg.data.IcebergGenerics.read(table).build()
+    show = jvm.java.util.Objects.toString
     found = []
     iterator = records.iterator()
     while iterator.hasNext():
         record = iterator.next()
-        found.append(tuple(str(record.get(place)) for place in range(record.size())))
+        found.append(tuple(show(record.get(place)) for place in range(record.size())))
     records.close()
     return sorted(found)
-
-
-def _package(table: Any) -> Any:
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.getActiveSession()
-    assert session is not None
-    return session._jvm.org.apache.iceberg
 
 
 def commit_equality_deletes(

@@ -47,24 +47,79 @@ def flat_schema() -> Schema:
 def flat_rows() -> pa.Table:
     """Return rows of `flat_schema`: common values, both ends of each range, special ones, nulls."""
     rows = [
-        (1, True, 7, 1.5, 2.5, "1.5", "12.34", "-5.125", "3.14", _DAY, _LOCAL, _INSTANT)
-        + ("plain", uuid.UUID(int=1).bytes, b"abcde", b"\x00\xff"),
-        (2, False, -(2**31), -0.0, -0.0, "-999.9", "-9999999.99", "-999999999999999.999")
-        + ("-" + "9" * 28 + "." + "9" * 10, dt.date(1, 1, 1), dt.datetime(1, 1, 1))
-        + (dt.datetime(1900, 1, 1, tzinfo=UTC), "", uuid.UUID(int=2**128 - 1).bytes)
-        + (b"\x00" * 5, b""),
-        (3, None, 2**31 - 1, float("inf"), float("-inf"), "999.9", "9999999.99")
-        + ("999999999999999.999", "9" * 28 + "." + "9" * 10, dt.date(9999, 12, 31))
-        + (dt.datetime(9999, 12, 31, 23, 59, 59, 999999), dt.datetime(2200, 1, 1, tzinfo=UTC))
-        + (
+        (
+            1,
+            True,
+            7,
+            1.5,
+            2.5,
+            "1.5",
+            "12.34",
+            "-5.125",
+            "3.14",
+            _DAY,
+            _LOCAL,
+            _INSTANT,
+            "plain",
+            uuid.UUID(int=1).bytes,
+            b"abcde",
+            b"\x00\xff",
+        ),
+        (
+            2,
+            False,
+            -(2**31),
+            -0.0,
+            -0.0,
+            "-999.9",
+            "-9999999.99",
+            "-999999999999999.999",
+            "-" + "9" * 28 + "." + "9" * 10,
+            dt.date(1, 1, 1),
+            dt.datetime(1, 1, 1),
+            dt.datetime(1900, 1, 1, tzinfo=UTC),
+            "",
+            uuid.UUID(int=2**128 - 1).bytes,
+            b"\x00" * 5,
+            b"",
+        ),
+        (
+            3,
+            None,
+            2**31 - 1,
+            float("inf"),
+            float("-inf"),
+            "999.9",
+            "9999999.99",
+            "999999999999999.999",
+            "9" * 28 + "." + "9" * 10,
+            dt.date(9999, 12, 31),
+            dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
+            dt.datetime(2200, 1, 1, tzinfo=UTC),
             "ünï-çødé 日本語 🎉🎉🎉🎉🎉🎉🎉🎉🎉",
             uuid.UUID(int=2**127).bytes,
             b"\xff" * 5,
             b"\xff" * 40,
         ),
         (4, *[None] * 15),
-        (2**63 - 1, True, 0, float("nan"), float("nan"), "0.0", "0.00", "0.000", "0", _DAY)
-        + (_LOCAL, _INSTANT, "x" * 100, uuid.UUID(int=5).bytes, b"zzzzz", b"q" * 100),
+        (
+            2**63 - 1,
+            True,
+            0,
+            float("nan"),
+            float("nan"),
+            "0.0",
+            "0.00",
+            "0.000",
+            "0",
+            _DAY,
+            _LOCAL,
+            _INSTANT,
+            "x" * 100,
+            uuid.UUID(int=5).bytes,
+            b"zzzzz",
+            b"q" * 100,
+        ),
     ]
     columns = [
         _typed(list(values), arrow)

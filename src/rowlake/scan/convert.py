@@ -28,7 +28,7 @@ def primitive_converter(source: pa.DataType, target: pa.DataType) -> Converter |
     """
     if source.equals(target):
         return None
-    if isinstance(source, pa.ExtensionType):
+    if isinstance(source, pa.BaseExtensionType):  # also Arrow's own, like uuid
         return _after(_storage, primitive_converter(source.storage_type, target))
     if pt.is_dictionary(source):
         return _after(_decoded, primitive_converter(source.value_type, target))

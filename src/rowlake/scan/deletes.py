@@ -80,6 +80,15 @@ def load_deletes(context: ScanContext, task: FileTask, storage: Storage) -> Dele
     return Deletes(position_delete.merged(positions) if positions else _NONE, matchers)
 
 
+def all_positions(delete: DeleteFile, storage: Storage) -> Positions:
+    """Return every position that a position delete file or vector deletes, by data file."""
+    if delete.is_vector:
+        if delete.referenced_data_file is None:
+            raise CorruptTableError(delete.location, "its deletion vector names no data file")
+        return _vector(delete, delete.referenced_data_file, storage)
+    return _position_file(delete, None, storage)
+
+
 def clear_caches() -> None:
     """Forget all parsed deletes."""
     _positions.clear()

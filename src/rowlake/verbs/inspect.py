@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.errors import InvalidStatementError
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.iceberg.refs import ancestor_ids
@@ -21,6 +21,7 @@ from rowlake.model.schema import type_name
 from rowlake.model.transform import partition_type
 from rowlake.model.values import decode
 from rowlake.storage.files import Storage
+from rowlake.verbs.inspect_deletes import position_deletes
 from rowlake.verbs.inspect_files import FILE_TABLES, file_table
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ def metadata_table(
         return _manifests_table(_manifests_of(view, storage), view)
     if wanted == "all_manifests":
         return _all_manifests(handle, view, storage)
+    if wanted == "position_deletes":
+        return position_deletes(view, _manifests_of(view, storage), storage)
+    if wanted == "changes":
+        raise UnsupportedFeatureError(
+            f"The metadata table changes of {view.name} cannot be read yet. "
+            "Compare two snapshots with VERSION AS OF instead."
+        )
     if wanted in FILE_TABLES:
         is_all = wanted.startswith("all_")
         manifests = _every_manifest(handle, storage) if is_all else _manifests_of(view, storage)
@@ -229,12 +237,15 @@ def _all_manifests(handle: TableHandle, view: TableView, storage: Storage) -> pa
     parts = []
     for snapshot in handle.metadata.snapshots:
         if snapshot.manifest_list:
-            rows = _manifests_table(read_manifest_list(snapshot.manifest_list, storage), view)
+            listed = read_manifest_list(snapshot.manifest_list, storage)
+            rows = _manifests_table(listed, view)
             reference = pa.repeat(pa.scalar(snapshot.snapshot_id, pa.int64()), rows.num_rows)
-            parts.append(rows.append_column("reference_snapshot_id", reference))
+            rows = rows.append_column("reference_snapshot_id", reference)
+            parts.append(rows.append_column("key_metadata", listed["key_metadata"]))
     if not parts:
         empty = _manifests_table(MANIFESTS.empty_table(), view)
-        return empty.append_column("reference_snapshot_id", pa.array([], pa.int64()))
+        empty = empty.append_column("reference_snapshot_id", pa.array([], pa.int64()))
+        return empty.append_column("key_metadata", pa.array([], pa.binary()))
     return pa.concat_tables(parts)
 
 
@@ -244,4 +255,6 @@ _OF_TABLE: dict[str, Callable[[TableHandle], pa.Table]] = {
     "refs": _refs,
     "metadata_log_entries": _metadata_log_entries,
 }
-METADATA_TABLES = frozenset({*_OF_TABLE, "manifests", "all_manifests", *FILE_TABLES})
+METADATA_TABLES = frozenset(
+    {*_OF_TABLE, "manifests", "all_manifests", "position_deletes", *FILE_TABLES}
+)

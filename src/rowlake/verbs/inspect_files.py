@@ -82,6 +82,11 @@ def unified_partition_type(view: TableView) -> pa.StructType:
     return pa.struct([fields[key] for key in sorted(fields)])
 
 
+def live_entries(view: TableView, manifests: pa.Table, storage: Storage) -> pa.Table:
+    """Return the live entries of manifests of any spec, with the partition struct of all specs."""
+    return _entries(view, manifests, storage, live_only=True)
+
+
 def _entries(
     view: TableView, manifests: pa.Table, storage: Storage, *, live_only: bool
 ) -> pa.Table:

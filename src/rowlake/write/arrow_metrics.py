@@ -1,6 +1,7 @@
 """Metrics counted from Arrow data, for formats whose footers pyarrow does not show.
 
-Same rules as the metrics of Parquet files, without column sizes.
+Same rules as the metrics of Parquet files, without column sizes. Java's metrics of ORC files also
+count the values of structs, lists and maps themselves; `containers` asks for that.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.model.values import encode
-from rowlake.write.leaves import Leaf, leaf_values, leaves_of
+from rowlake.write.leaves import Leaf, containers_of, leaf_values, leaves_of
 from rowlake.write.metrics import Metrics
 from rowlake.write.metrics_modes import FULL
 
@@ -24,15 +25,19 @@ if TYPE_CHECKING:
 class ArrowMetrics:
     """Counts the batches of one file."""
 
-    def __init__(self, schema: pa.Schema, modes: Mapping[int, MetricsMode]) -> None:
+    def __init__(
+        self, schema: pa.Schema, modes: Mapping[int, MetricsMode], *, containers: bool = False
+    ) -> None:
         self._modes = modes
+        any_counted = any(mode.counts for mode in modes.values()) or not modes
+        self._containers = containers_of(schema) if containers and any_counted else []
         self._leaves = [
             leaf
             for leaf in leaves_of(schema)
             if not leaf.is_repeated and modes.get(leaf.field_id, FULL).counts
         ]
         self.record_count = 0
-        self._nulls = dict.fromkeys(self._leaves, 0)
+        self._nulls = dict.fromkeys([*self._leaves, *self._containers], 0)
         self._nans = {leaf: 0 for leaf in self._leaves if pa.types.is_floating(leaf.field.type)}
         self._lowest: dict[Leaf, pa.Scalar] = {}
         self._highest: dict[Leaf, pa.Scalar] = {}
@@ -40,6 +45,8 @@ class ArrowMetrics:
     def add(self, batch: pa.RecordBatch) -> None:
         """Count one batch."""
         self.record_count += len(batch)
+        for container in self._containers:
+            self._nulls[container] += leaf_values(container, batch.columns).null_count
         for leaf in self._leaves:
             values = leaf_values(leaf, batch.columns)
             self._nulls[leaf] += values.null_count
@@ -59,6 +66,9 @@ class ArrowMetrics:
     def result(self) -> Metrics:
         """Return the metrics of all that was counted."""
         metrics = Metrics()
+        for container in self._containers:
+            metrics.value_counts.append((container.field_id, self.record_count))
+            metrics.null_value_counts.append((container.field_id, self._nulls[container]))
         for leaf in self._leaves:
             metrics.value_counts.append((leaf.field_id, self.record_count))
             metrics.null_value_counts.append((leaf.field_id, self._nulls[leaf]))

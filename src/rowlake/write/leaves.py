@@ -57,21 +57,37 @@ def leaves_of(schema: pa.Schema) -> list[Leaf]:
     return found
 
 
+def containers_of(schema: pa.Schema) -> list[Leaf]:
+    """Return the structs, lists and maps that are not below a list or a map, as if leaves."""
+    pending = [Leaf(top, top.name, top.name, column) for column, top in enumerate(schema)]
+    found: list[Leaf] = []
+    while pending:
+        leaf = pending.pop()
+        if not children(leaf.field.type):
+            continue
+        found.append(leaf)
+        if pa.types.is_struct(leaf.field.type):
+            pending += _children(leaf)
+    return found
+
+
 def _below(parent: Leaf) -> Iterator[Leaf]:
-    below = children(parent.field.type)
-    if not below:
+    if not children(parent.field.type):
         yield parent
         return
-    for index, child in enumerate(below):
+    for child in _children(parent):
+        yield from _below(child)
+
+
+def _children(parent: Leaf) -> Iterator[Leaf]:
+    for index, child in enumerate(children(parent.field.type)):
         step, name, path = _step_to(parent.field.type, index, child)
-        yield from _below(
-            Leaf(
-                child,
-                f"{parent.name}.{name}",
-                f"{parent.parquet_path}.{path}",
-                parent.column,
-                (*parent.steps, step),
-            )
+        yield Leaf(
+            child,
+            f"{parent.name}.{name}",
+            f"{parent.parquet_path}.{path}",
+            parent.column,
+            (*parent.steps, step),
         )
 
 

@@ -78,7 +78,7 @@ class OrcFile:
     def __init__(self, of: OrcFormat, stream: pa.NativeFile, ratio: float) -> None:
         self._format, self._stream, self._ratio = of, stream, ratio
         self._writer = orc.ORCWriter(stream, **of.settings())
-        self._metrics = ArrowMetrics(of.schema, of.modes)
+        self._metrics = ArrowMetrics(of.schema, of.modes, containers=True)
         self._in_memory = 0
 
     @property
