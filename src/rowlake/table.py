@@ -6,6 +6,7 @@ of them for one table see each other's commits.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.tables import refresh
@@ -20,6 +21,7 @@ from rowlake.rowlevel.delete import Selection
 from rowlake.rowlevel.delete import delete as delete_rows
 from rowlake.rowlevel.gather import found_positions
 from rowlake.sql.condition import columns_in, pushed_condition
+from rowlake.sql.refusals import told_plainly
 from rowlake.times import to_ms
 from rowlake.verbs import alter, ingest, inspect, pick, read, wap, write
 
@@ -109,7 +111,9 @@ class Table:
         needed = list(dict.fromkeys([*shown, *columns_in(where, schema)]))
         pushed = pushed_condition(where, schema, zone=self._engine.time_zone)
         found = read.frame(handle, self._engine, read.Request(needed, pushed.predicate, **at))
-        return found.where(where).select(*[found[f"`{name.replace('`', '``')}`"] for name in shown])
+        with told_plainly(None, where, moved=True):
+            found = found.where(where)
+        return found.select(*[found[f"`{name.replace('`', '``')}`"] for name in shown])
 
     def arrow(
         self,
@@ -194,6 +198,10 @@ class Table:
 
     def _selection(self, handle: TableHandle, where: str | Predicate, branch: str) -> Selection:
         schema = view_of(handle).schema
+        if where is None:
+            raise InvalidStatementError(
+                f"DELETE from {handle.name} needs a condition; truncate() removes all rows."
+            )
         if not isinstance(where, str):
             return Selection(bind(where, schema))
         pushed = pushed_condition(where, schema)
@@ -202,7 +210,8 @@ class Table:
         ref = branch if branch in handle.metadata.refs else None
         needed = [*columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
         request = read.Request(needed, pushed.predicate, ref=ref)
-        frame = read.frame(handle, self._engine, request).where(where)
+        with told_plainly(None, where, moved=True):
+            frame = read.frame(handle, self._engine, request).where(where)
         found = found_positions(self._engine, frame.select(FILE_COLUMN, POS_COLUMN))
         return Selection(bind(pushed.predicate, schema), found)
 
@@ -246,6 +255,7 @@ class Table:
     def _create_ref(
         self, name: str, kind: str, snapshot_id: int | None, kept: Mapping[str, Any]
     ) -> None:
+        kept = _known(kept, refs.Retention, "replace", "if_not_exists")
         flags = {key: kept[key] for key in ("replace", "if_not_exists") if key in kept}
         retention = refs.Retention(**{key: kept[key] for key in kept if key not in flags})
         self._change(
@@ -326,7 +336,27 @@ def _whole_predicate(where: str | Predicate, handle: TableHandle) -> Predicate:
 
 
 def _options(given: Mapping[str, Any]) -> write.WriteOptions:
-    options = dict(given)
+    options = _known(given, write.WriteOptions)
     if options.get("isolation") is not None:
-        options["isolation"] = Isolation(options["isolation"])
+        options["isolation"] = _isolation(options["isolation"])
     return write.WriteOptions(**options)
+
+
+def _isolation(text: Any) -> Isolation:
+    try:
+        return Isolation(text)
+    except ValueError as error:
+        raise InvalidStatementError(
+            f"There is no isolation level {text!r}; there are: serializable, snapshot."
+        ) from error
+
+
+def _known(given: Mapping[str, Any], kind: type, *more: str) -> dict[str, Any]:
+    """Return options, all of which are fields of a dataclass or named here."""
+    known = [*(item.name for item in fields(kind)), *more]
+    for name in given:
+        if name not in known:
+            raise InvalidStatementError(
+                f"There is no option {name}; there are: {', '.join(sorted(known))}."
+            )
+    return dict(given)

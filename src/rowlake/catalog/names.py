@@ -24,6 +24,10 @@ def levels_of(name: Name) -> Identifier:
     Text is split at dots outside backticks; a doubled backtick inside them stands for one. A
     tuple is taken as it is.
     """
+    if not isinstance(name, (str, tuple, list)):
+        raise InvalidStatementError(
+            f"{name!r} is not a name: give text like 'ns.t', or a tuple of its parts."
+        )
     levels = _split(name) if isinstance(name, str) else tuple(name)
     if not levels or not all(isinstance(level, str) and level for level in levels):
         raise InvalidStatementError(f"{name!r} is not a name: it has an empty part.")

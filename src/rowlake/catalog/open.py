@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import Catalog, list_catalogs, load_catalog
 from pyiceberg.utils.config import Config
@@ -16,9 +16,6 @@ from rowlake.catalog.names import near
 from rowlake.errors import InvalidStatementError, RowlakeError, StorageError
 from rowlake.storage.failures import storage_failure
 from rowlake.storage.locations import is_remote, split
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DEFAULT_WAREHOUSE = "lakehouse"
 FILE_SYSTEM = "filesystem"
@@ -39,6 +36,8 @@ def open_catalog(
     - another name: from PyIceberg's configuration; a mapping: PyIceberg's catalog properties;
     - a PyIceberg catalog: as it is.
     """
+    if not isinstance(warehouse, (str, Path, type(None))):
+        raise InvalidStatementError(f"{warehouse!r} is no warehouse: give a path or a URI.")
     place = None if warehouse is None else _absolute(str(warehouse))
     if isinstance(catalog, Catalog):
         return catalog
@@ -48,6 +47,11 @@ def open_catalog(
         return _filesystem(place or _absolute(DEFAULT_WAREHOUSE), {})
     if isinstance(catalog, str):
         return _by_name(catalog, place)
+    if not isinstance(catalog, Mapping):
+        raise InvalidStatementError(
+            f"{catalog!r} is no catalog: give 'filesystem', a name of PyIceberg's configuration, "
+            "its properties, or a PyIceberg catalog."
+        )
     return _by_properties({key: str(value) for key, value in catalog.items()}, place)
 
 
@@ -80,6 +84,10 @@ def _without_server(warehouse: str) -> Catalog:
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise StorageError(
+            str(folder), "it is a file, not a folder", advice="Give the folder of the warehouse."
+        ) from error
     except OSError as error:
         raise storage_failure(str(folder), error) from error
 

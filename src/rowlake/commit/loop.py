@@ -23,6 +23,7 @@ from rowlake.commit.resolve import resolved
 from rowlake.commit.validate import find_breach
 from rowlake.errors import RowlakeError
 from rowlake.iceberg.producer import head_requirements, prepare, produce
+from rowlake.model.properties import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,10 +54,10 @@ class RetryPolicy:
 def retry_policy(properties: Mapping[str, str]) -> RetryPolicy:
     """Return the policy that the table's properties ask for."""
     return RetryPolicy(
-        int(properties.get("commit.retry.num-retries", "4")),
-        int(properties.get("commit.retry.min-wait-ms", "100")),
-        int(properties.get("commit.retry.max-wait-ms", "60000")),
-        int(properties.get("commit.retry.total-timeout-ms", "1800000")),
+        whole_number(properties, "commit.retry.num-retries", 4),
+        whole_number(properties, "commit.retry.min-wait-ms", 100),
+        whole_number(properties, "commit.retry.max-wait-ms", 60_000),
+        whole_number(properties, "commit.retry.total-timeout-ms", 1_800_000),
     )
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _CALL = re.compile(r"^\s*(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?(.+?)(?:\s*,\s*(\d+))?\s*\)\s*$")
 _PLURALS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 _PLURALS |= {"date": "day", "date_hour": "hour"}
+TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate", "void")
 _SUFFIX = {"identity": "", "year": "_year", "month": "_month", "day": "_day", "hour": "_hour"}
 
 
@@ -33,6 +34,10 @@ def partition_by(text: str | PartitionBy) -> PartitionBy:
     """Read `col`, `days(ts)`, `bucket(16, id)`, `truncate(name, 4)` as a partition field."""
     if isinstance(text, PartitionBy):
         return text
+    if not isinstance(text, str):
+        raise InvalidStatementError(
+            f"{text!r} is no partition field: write it as 'col', 'days(ts)' or 'bucket(16, id)'."
+        )
     call = _CALL.match(text)
     if call is None:
         return PartitionBy(split_path(text))
@@ -66,12 +71,25 @@ def transform_for(field: NestedField, text: str) -> Any:
     try:
         transform = parse_transform(text)
     except ValueError as error:
-        raise InvalidStatementError(f"There is no partition transform {text}.") from error
+        raise _unknown_transform(text) from error
+    if text.partition("[")[0].lower() not in TRANSFORMS:
+        raise _unknown_transform(text)
+    if getattr(transform, "num_buckets", 1) < 1 or getattr(transform, "width", 1) < 1:
+        raise InvalidStatementError(
+            f"Cannot partition column {field.name} by {text}: the number must be at least 1."
+        )
     if str(transform) not in {text, text.lower()} or not transform.can_transform(field.field_type):
         raise InvalidStatementError(
             f"The transform {text} does not fit column {field.name} of type {field.field_type}."
         )
     return transform
+
+
+def _unknown_transform(text: str) -> InvalidStatementError:
+    return InvalidStatementError(
+        f"There is no partition transform {text}. There are: {', '.join(TRANSFORMS)}; bucket and "
+        "truncate take a number."
+    )
 
 
 def default_name(wanted: PartitionBy, field_name: str) -> str:
@@ -115,6 +133,8 @@ def order_from(wanted: Sequence[OrderBy], schema: IcebergSchema, order_id: int =
 
 
 def _sort_field(item: OrderBy, schema: IcebergSchema) -> SortField:
+    if not isinstance(item, OrderBy):
+        raise InvalidStatementError(f"{item!r} is no sort key: give OrderBy(('column',)).")
     source = source_field(schema, item.column)
     return SortField(
         source_id=source.field_id,

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.model.files import MANIFESTS
+from rowlake.model.properties import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,8 +36,10 @@ def merge_policy(properties: Mapping[str, str]) -> MergePolicy:
     """Return the policy that the table's properties ask for."""
     return MergePolicy(
         enabled=properties.get("commit.manifest-merge.enabled", "true").lower() == "true",
-        min_count=int(properties.get("commit.manifest.min-count-to-merge", "100")),
-        target_size_in_bytes=int(properties.get("commit.manifest.target-size-bytes", "8388608")),
+        min_count=whole_number(properties, "commit.manifest.min-count-to-merge", 100),
+        target_size_in_bytes=whole_number(
+            properties, "commit.manifest.target-size-bytes", 8_388_608, least=1
+        ),
     )
 
 

@@ -232,7 +232,7 @@ def _snapshot(
         prepared.added,
         removed,
         parent=parent.summary if parent else None,
-        extra=_who() | dict(change.properties),
+        extra=_who() | {str(key): str(value) for key, value in change.properties.items()},
     )
     last_updated = max(metadata.last_updated_ms, parent.timestamp_ms if parent else 0)
     is_v3 = metadata.format_version >= 3

@@ -53,6 +53,8 @@ _PARSERS: dict[str, Callable[[Cursor], Statement]] = {
 
 def parse(text: str) -> Statement:
     """Return what a statement asks for; InvalidStatementError names the place of a mistake."""
+    if not isinstance(text, str):
+        raise InvalidStatementError(f"A statement is text, not a {type(text).__name__}.")
     cursor = Cursor(text)
     first = cursor.current
     if first.kind is Kind.END:

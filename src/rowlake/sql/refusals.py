@@ -26,7 +26,7 @@ _CLASS = re.compile(r"\[([A-Z_]+)[.\]]")
 
 
 @contextmanager
-def told_plainly(lake: Lake, text: str, *, moved: bool) -> Iterator[None]:
+def told_plainly(lake: Lake | None, text: str, *, moved: bool) -> Iterator[None]:
     """Turn Spark's refusals into rowlake's errors; `moved`: Spark's text is not the user's."""
     try:
         with quiet_refusals():
@@ -39,15 +39,15 @@ def told_plainly(lake: Lake, text: str, *, moved: bool) -> Iterator[None]:
         raise _plain(lake, text, str(error), moved=moved) from error
 
 
-def _plain(lake: Lake, text: str, message: str, *, moved: bool) -> RowlakeError:
+def _plain(lake: Lake | None, text: str, message: str, *, moved: bool) -> RowlakeError:
     missing = _TABLE.search(message)
     kind = _CLASS.search(message)
     if missing and kind and kind[1] == "TABLE_OR_VIEW_NOT_FOUND":
         name = missing[1].replace("`.`", ".").strip("`")
-        known = {found.lower(): found for found in lake.tables()}
+        known = {found.lower(): found for found in (lake.tables() if lake else [])}
         near = get_close_matches(name.lower(), known, n=3)
         return TableNotFoundError(name, similar=[known[found] for found in near])
-    first = re.split(r"\s*SQLSTATE|\n", message, maxsplit=1)[0].strip()
+    first = re.split(r"\s*SQLSTATE|\n", message.strip(), maxsplit=1)[0].strip()
     position = None if moved else _offset(text, message)
     return InvalidStatementError(first, statement=text, position=position)
 

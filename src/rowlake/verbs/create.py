@@ -16,7 +16,7 @@ from rowlake.catalog import tables as catalog_tables
 from rowlake.catalog.metadata import Definition
 from rowlake.catalog.names import quoted
 from rowlake.commit.metadata import commit_metadata
-from rowlake.errors import InvalidStatementError
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.layout import order_from, spec_from
 from rowlake.iceberg.replace import replace_updates
 from rowlake.iceberg.schema import (
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from rowlake.iceberg.refs import Updates
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.schema import Schema
+
+
+FORMAT_VERSIONS = ("1", "2", "3")
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,7 @@ def iceberg_schema(
 
     Columns that `known` has under the same path keep their ids, others get ids above `last_id`.
     """
+    version = _known_version(format_version)
     if isinstance(schema, dict):
         schema = schema_from_json(schema)
     if hasattr(schema, "find_field"):
@@ -133,8 +137,17 @@ def iceberg_schema(
             f"A {type(schema).__name__} is no schema: give a pyarrow or PyIceberg schema, or a "
             "table or frame that has one."
         )
-    found = schema_from_arrow(
-        schema, nanoseconds=int(format_version) >= 3, known=known, last_id=last_id
-    )
-    check_schema(found, int(format_version))
+    try:
+        found = schema_from_arrow(schema, nanoseconds=version >= 3, known=known, last_id=last_id)
+        check_schema(found, version)
+    except ValueError as error:
+        raise InvalidStatementError(f"Cannot make a table of this schema: {error}.") from error
     return found
+
+
+def _known_version(text: str) -> int:
+    if str(text) not in FORMAT_VERSIONS:
+        raise UnsupportedFeatureError(
+            f"There is no format version {text} here: rowlake writes {', '.join(FORMAT_VERSIONS)}."
+        )
+    return int(text)
