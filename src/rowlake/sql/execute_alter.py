@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.iceberg.evolution import validate_promotion
 from rowlake.iceberg.schema import type_from_json
 from rowlake.model.partition import OrderBy
 from rowlake.sql import statements as s
@@ -73,6 +74,7 @@ class _SchemaChange:
 
     def __init__(self, lake: Lake, table: Table) -> None:
         self.lake, self.schema, self.name = lake, table.schema, table.name
+        self.format_version = table.format_version
         self.known = {name.lower(): name for name in self.schema.column_names}
 
     def apply(self, builder: Any, actions: tuple[s.AlterAction, ...]) -> None:
@@ -145,6 +147,9 @@ class _SchemaChange:
             builder.make_column_optional(path)
         if action.type is not None or action.comment is not None:
             kind = None if action.type is None else self._type(action.type)
+            if kind is not None:
+                current = self.schema.find_type(_path_text(path))
+                validate_promotion(readable(path), current, kind, self.format_version)
             builder.update_column(path, kind, doc=action.comment)
         if action.default is not None:
             self._set_default(builder, path, action.default)

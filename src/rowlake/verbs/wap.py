@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.refs import create_ref
+from rowlake.model.change import Change, Operation
+from rowlake.storage.files import Storage
+from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.pick import WAP_ID
 
 if TYPE_CHECKING:
@@ -50,10 +53,18 @@ def audited(
         )
     if branch is None or names_branch:
         return handle, options
-    if branch not in handle.metadata.refs and handle.metadata.current_snapshot_id is not None:
-        handle = commit_metadata(
-            handle,
-            f"create branch {branch}",
-            lambda newest: create_ref(newest, branch, "branch", if_not_exists=True),
-        )
-    return handle, replace(options, branch=branch, creates_branch=True)
+    return _with_branch(handle, branch), replace(options, branch=branch)
+
+
+def _with_branch(handle: TableHandle, branch: str) -> TableHandle:
+    """Return the table with this branch; one without snapshots gets an empty one to begin at."""
+    if branch in handle.metadata.refs:
+        return handle
+    if handle.metadata.current_snapshot_id is None:
+        storage = Storage(handle.io_properties)
+        handle, _ = commit_or_raise(handle, Change(Operation.APPEND), storage, "append")
+    return commit_metadata(
+        handle,
+        f"create branch {branch}",
+        lambda newest: create_ref(newest, branch, "branch", if_not_exists=True),
+    )

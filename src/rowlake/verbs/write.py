@@ -53,7 +53,6 @@ class WriteOptions:
     mode: str | None = None
     progress: Any = None
     stage_only: bool = False
-    creates_branch: bool = False
 
 
 def append(
@@ -61,7 +60,7 @@ def append(
 ) -> tuple[TableHandle, Result]:
     """Add rows; an empty input commits nothing."""
     phases = Phases()
-    view = view_for_write(handle, options.branch, creates=options.creates_branch)
+    view = view_for_write(handle, options.branch)
     storage = Storage(view.io_properties)
     with phases.phase("write"):
         written = write_rows(view, engine, rows, options)
@@ -92,7 +91,7 @@ def overwrite(
     files: rows of the rest of a file would be lost otherwise.
     """
     phases = Phases()
-    view = view_for_write(handle, options.branch, creates=options.creates_branch)
+    view = view_for_write(handle, options.branch)
     storage = Storage(view.io_properties)
     with phases.phase("write"):
         written = write_rows(view, engine, rows, options)
@@ -117,7 +116,7 @@ def delete_files(
 ) -> tuple[TableHandle, Result]:
     """Remove every data file all of whose rows match; reads metadata only (TRUNCATE)."""
     phases = Phases()
-    view = view_for_write(handle, options.branch, creates=options.creates_branch)
+    view = view_for_write(handle, options.branch)
     if view.snapshot is None:
         return handle, Result(operation, seconds=phases.total)
     change = Change(
@@ -162,10 +161,10 @@ def _replacing(
     )
 
 
-def view_for_write(handle: TableHandle, branch: str, *, creates: bool = False) -> TableView:
+def view_for_write(handle: TableHandle, branch: str) -> TableView:
     """Return the head of the branch that is to be written."""
     ref = handle.metadata.refs.get(branch)
-    if ref is None and branch != "main" and not creates:
+    if ref is None and branch != "main":
         raise InvalidStatementError(
             f"Table {handle.name} has no branch {branch}. Create it with create_branch."
         )
