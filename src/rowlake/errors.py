@@ -39,6 +39,19 @@ def shown(items: Iterable[object]) -> str:
 class RowlakeError(Exception):
     """The root of all errors that rowlake raises on purpose."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Tasks and pools pickle errors; the text is rendered already, so no constructor runs.
+        return _copied, (type(self), self.args, self.__dict__)
+
+
+def _copied(
+    kind: type[RowlakeError], args: tuple[object, ...], facts: dict[str, object]
+) -> RowlakeError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
+
 
 class InvalidStatementError(RowlakeError):
     """A statement or an argument is wrong; `position` is the offset in the statement."""
@@ -115,9 +128,11 @@ class CommitStateUnknownError(RowlakeError):
 
     def __init__(self, table: str, snapshot_id: int | None, cause: str) -> None:
         self.table, self.snapshot_id, self.cause = table, snapshot_id, cause
+        made = "" if snapshot_id is None else f" for snapshot {snapshot_id}"
+        look = "describe" if snapshot_id is None else "snapshots"
         super().__init__(
-            f"Commit to {table} has an unknown outcome: {cause} for snapshot {snapshot_id}. "
-            f"No file was removed. Check with: rowlake snapshots {table}."
+            f"Commit to {table} has an unknown outcome: {cause}{made}. "
+            f"No file was removed. Check with: rowlake {look} {table}."
         )
 
 

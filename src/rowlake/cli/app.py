@@ -22,6 +22,8 @@ from rowlake.errors import (
 if TYPE_CHECKING:
     from rowlake.lake import Lake
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="rowlake",
     help="Row-level work on Iceberg tables: fast, safe and explained.",
@@ -175,9 +177,11 @@ def main() -> None:
     except RowlakeError as error:
         print(f"rowlake: {error}", file=sys.stderr)
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        print("rowlake: stopped; the table is as it was", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:  # Typer's answer to Ctrl-C, which says nothing
+            text = "rowlake: stopped; a write that was not committed left its table as it was"
+            print(text, file=sys.stderr)
+        raise
 
 
 if __name__ == "__main__":

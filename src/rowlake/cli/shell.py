@@ -24,6 +24,8 @@ def run_shell(lake: Lake) -> None:
             line = input(MORE if pending else PROMPT)
         except EOFError:
             print()
+            if pending.strip():
+                _run(lake, pending)
             return
         except KeyboardInterrupt:
             print()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import fs
 
-from rowlake.errors import CorruptTableError
+from rowlake.errors import CorruptTableError, MissingFileError
 from rowlake.iceberg.avro_decode import (
     count_rows,
     decode_python,
@@ -54,7 +54,10 @@ def decode_file(
 
     `length` is what the file must have at least. Raises CorruptTableError for a damaged file.
     """
-    data = storage.read(location)
+    try:
+        data = storage.read(location)
+    except MissingFileError as error:
+        raise CorruptTableError(location, "the file is missing") from error
     if length is not None and len(data) < length:
         raise CorruptTableError(
             location, f"it has {len(data)} bytes where the manifest list says {length}"

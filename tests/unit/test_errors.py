@@ -1,0 +1,129 @@
+"""Fields and texts of every error class; one golden text each."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+
+from rowlake import errors
+from rowlake.errors import (
+    CardinalityError,
+    CommitConflictError,
+    CommitStateUnknownError,
+    CorruptTableError,
+    EngineError,
+    InternalError,
+    InvalidStatementError,
+    MissingFileError,
+    RowlakeError,
+    SchemaMismatchError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+    shown,
+)
+
+GOLDEN: list[tuple[RowlakeError, dict[str, object], str]] = [
+    (
+        InvalidStatementError(
+            "Unknown type intt", statement="SELECT 1,\n CAST(a AS intt)", position=21
+        ),
+        {"position": 21},
+        "Unknown type intt (line 2, column 12)\n   CAST(a AS intt)\n             ^",
+    ),
+    (InvalidStatementError("Give one."), {"statement": None, "position": None}, "Give one."),
+    (
+        SchemaMismatchError("Cannot write null to the required column id.", column="id"),
+        {"column": "id"},
+        "Cannot write null to the required column id.",
+    ),
+    (
+        TableNotFoundError("db.order", similar=["db.orders"]),
+        {"name": "db.order", "similar": ("db.orders",)},
+        "There is no table db.order. Did you mean db.orders?",
+    ),
+    (TableNotFoundError("db", kind="namespace"), {"similar": ()}, "There is no namespace db."),
+    (UnsupportedFeatureError("No views."), {}, "No views."),
+    (
+        CardinalityError("2 source rows match one target row.", keys=[17]),
+        {"keys": (17,)},
+        "2 source rows match one target row.",
+    ),
+    (
+        CommitConflictError(
+            "MERGE",
+            "db.orders",
+            "snapshot 812 (overwrite) removed 4 data files that it read",
+            snapshot_id=812,
+            files=["a", "b", "c", "d"],
+        ),
+        {"operation": "MERGE", "table": "db.orders", "snapshot_id": 812, "files": tuple("abcd")},
+        "Cannot commit MERGE to db.orders: snapshot 812 (overwrite) removed 4 data files that it "
+        "read: a, b, c and 1 more. Table unchanged by this operation; run it again.",
+    ),
+    (
+        CommitStateUnknownError("db.orders", 9917, "the catalog answered 504"),
+        {"table": "db.orders", "snapshot_id": 9917, "cause": "the catalog answered 504"},
+        "Commit to db.orders has an unknown outcome: the catalog answered 504 for snapshot 9917. "
+        "No file was removed. Check with: rowlake snapshots db.orders.",
+    ),
+    (
+        CommitStateUnknownError("db.orders", None, "the catalog answered 504"),
+        {"snapshot_id": None},
+        "Commit to db.orders has an unknown outcome: the catalog answered 504. "
+        "No file was removed. Check with: rowlake describe db.orders.",
+    ),
+    (
+        CorruptTableError("s3://b/m.avro", "it is cut off"),
+        {"location": "s3://b/m.avro", "cause": "it is cut off"},
+        "Cannot read s3://b/m.avro: it is cut off. Restore the file from a backup, or roll back "
+        "to a snapshot without it.",
+    ),
+    (
+        StorageError("s3://b/x", "permission denied", advice="Check the credentials."),
+        {"location": "s3://b/x", "cause": "permission denied"},
+        "Cannot reach s3://b/x: permission denied. Check the credentials.",
+    ),
+    (
+        MissingFileError("/a", "there is no such file"),
+        {"location": "/a"},
+        "Cannot reach /a: there is no such file. Check the path, the permissions and the "
+        "connection.",
+    ),
+    (EngineError("Java is missing."), {}, "Java is missing."),
+    (InternalError("No such phase."), {}, "No such phase."),
+]
+
+
+@pytest.mark.parametrize(
+    ("error", "fields", "text"), GOLDEN, ids=[type(each[0]).__name__ for each in GOLDEN]
+)
+def test_errors_carry_their_facts_and_render_them(error, fields, text) -> None:
+    assert str(error) == text
+    assert {name: getattr(error, name) for name in fields} == fields
+    assert isinstance(error, RowlakeError)
+
+
+def test_every_class_has_a_golden_text_and_a_line_in_the_tree() -> None:
+    classes = {
+        found
+        for _, found in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(found, RowlakeError)
+    }
+    assert classes - {RowlakeError} == {type(each[0]) for each in GOLDEN}
+    assert all(found.__name__ in str(errors.__doc__) for found in classes)
+
+
+@pytest.mark.parametrize("error", [each[0] for each in GOLDEN], ids=lambda e: type(e).__name__)
+def test_errors_travel_between_processes(error) -> None:
+    """What a Spark task raises is pickled on its way to the driver."""
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
+
+
+def test_lists_show_three_items_and_a_count() -> None:
+    assert shown([]) == ""
+    assert shown("abc") == "a, b, c"
+    assert shown("abcde") == "a, b, c and 2 more"

@@ -1,0 +1,63 @@
+"""`rowlake` itself: what it offers, and what importing it costs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+import rowlake
+
+HEAVY = ("pyspark", "pyiceberg", "pandas", "pyarrow", "numpy", "sqlalchemy", "datafusion", "rich")
+
+
+def modules_after(code: str) -> set[str]:
+    """Return the top-level modules that a new process has loaded after some code."""
+    text = f"{code}\nimport json, sys\nprint(json.dumps(sorted({{m.partition('.')[0] for m in sys.modules}})))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def test_names_are_sorted_and_there() -> None:
+    assert rowlake.__all__ == sorted(rowlake.__all__)
+    assert len(set(rowlake.__all__)) == len(rowlake.__all__)
+    for name in rowlake.__all__:
+        assert getattr(rowlake, name).__name__ == name
+
+
+def test_nothing_else_is_public() -> None:
+    offered = {name for name in vars(importlib.import_module("rowlake")) if name[0] != "_"}
+    modules = {name for name in offered if isinstance(getattr(rowlake, name), type(rowlake))}
+    extra = offered - set(rowlake.__all__) - modules
+    assert extra <= {"TYPE_CHECKING", "Any", "annotations"}
+    with pytest.raises(AttributeError, match="no attribute 'nope'"):
+        _ = rowlake.nope
+
+
+def test_star_import_gives_the_public_names() -> None:
+    names: dict[str, object] = {}
+    exec("from rowlake import *", names)
+    assert set(names) - {"__builtins__"} == set(rowlake.__all__)
+
+
+def test_every_error_that_users_may_catch_is_public() -> None:
+    from rowlake import errors
+
+    kinds = {name for name in vars(errors) if name.endswith("Error")}
+    assert kinds - set(rowlake.__all__) == {"MissingFileError"}
+
+
+def test_importing_rowlake_loads_nothing_heavy() -> None:
+    assert modules_after("import rowlake").isdisjoint(HEAVY)
+
+
+def test_opening_a_lake_and_looking_at_metadata_loads_no_spark(tmp_path) -> None:
+    code = f"import rowlake\nwith rowlake.connect({str(tmp_path)!r}) as lake: lake.tables()"
+    assert "pyspark" not in modules_after(code)
+
+
+def test_errors_are_caught_without_loading_the_rest() -> None:
+    assert modules_after("from rowlake import CommitConflictError").isdisjoint(HEAVY)
