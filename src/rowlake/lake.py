@@ -14,7 +14,6 @@ from rowlake.catalog import tables as catalog_tables
 from rowlake.catalog.names import levels_of, quoted
 from rowlake.catalog.open import open_catalog, properties_to_reopen
 from rowlake.engine.spark import Engine
-from rowlake.sql.execute import execute
 from rowlake.table import Table
 from rowlake.verbs import create, create_as, ingest
 from rowlake.verbs.relation import relation_of
@@ -93,6 +92,8 @@ class Lake:
 
     def sql(self, statement: str, args: Any = None) -> Any:
         """Run a statement; see the README for those that rowlake runs itself."""
+        from rowlake.sql.execute import execute  # here, for a quick start without statements
+
         return execute(self, statement, args)
 
     # ------------------------------------------------------------------ tables

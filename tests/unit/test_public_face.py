@@ -16,7 +16,8 @@ HEAVY = ("pyspark", "pyiceberg", "pandas", "pyarrow", "numpy", "sqlalchemy", "da
 
 def modules_after(code: str) -> set[str]:
     """Return the top-level modules that a new process has loaded after some code."""
-    text = f"{code}\nimport json, sys\nprint(json.dumps(sorted({{m.partition('.')[0] for m in sys.modules}})))"
+    names = "sorted({m.partition('.')[0] for m in sys.modules})"
+    text = f"{code}\nimport json, sys\nprint(json.dumps({names}))"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))
 

@@ -1,7 +1,8 @@
 """Rows on a terminal: tables for people, JSON and CSV for programs.
 
-Comes in: an Arrow table. Goes out: text on standard output. Progress and messages go to standard
-error, so that output can be piped.
+Comes in: an Arrow table, or plain `Rows`. Goes out: text on standard output. Progress and messages
+go to standard error, so that output can be piped. Plain rows are for commands that should start
+quickly: making Arrow arrays of Python values loads pandas, which takes longer than they do.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import enum
 import io
 import json
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -30,16 +32,42 @@ class Output(str, enum.Enum):
 SHOWN_ROWS = 200
 
 
-def show(rows: pa.Table, output: Output) -> None:
+@dataclass(frozen=True)
+class Rows:
+    """Rows of Python values, with the Arrow types of their columns."""
+
+    schema: pa.Schema
+    values: list[tuple[Any, ...]]
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        names = self.schema.names
+        return pa.Table.from_pylist(
+            [dict(zip(names, row, strict=True)) for row in self.values], self.schema
+        )
+
+
+def show(rows: pa.Table | Rows, output: Output) -> None:
     """Print rows; Parquet goes to standard output as bytes."""
+    if output is Output.PARQUET:
+        _show_parquet(rows.to_arrow() if isinstance(rows, Rows) else rows)
+        return
+    found = rows if isinstance(rows, Rows) else _rows_of(rows)
     if output is Output.TABLE:
-        _show_table(rows)
+        _show_table(found)
     elif output is Output.JSON:
-        _write(json.dumps(rows.to_pylist(), default=plain, indent=2, ensure_ascii=False) + "\n")
-    elif output is Output.CSV:
-        _write(_csv_text(rows))
+        names = found.schema.names
+        objects = [dict(zip(names, row, strict=True)) for row in found.values]
+        _write(json.dumps(objects, default=plain, indent=2, ensure_ascii=False) + "\n")
     else:
-        _show_parquet(rows)
+        _write(_csv_text(found))
+
+
+def _rows_of(table: pa.Table) -> Rows:
+    columns = [column.to_pylist() for column in table.columns]
+    if not columns:
+        return Rows(table.schema, [() for _ in range(table.num_rows)])
+    return Rows(table.schema, list(zip(*columns, strict=True)))
 
 
 def plain(value: Any) -> Any:
@@ -58,11 +86,11 @@ def _write(text: str) -> None:
     sys.stdout.flush()
 
 
-def _csv_text(rows: pa.Table) -> str:
+def _csv_text(rows: Rows) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(rows.column_names)
-    for row in zip(*[column.to_pylist() for column in rows.columns], strict=True):
+    writer.writerow(rows.schema.names)
+    for row in rows.values:
         writer.writerow([_cell(value, empty="") for value in row])
     return buffer.getvalue()
 
@@ -76,7 +104,7 @@ def _show_parquet(rows: pa.Table) -> None:
     sys.stdout.buffer.flush()
 
 
-def _show_table(rows: pa.Table) -> None:
+def _show_table(rows: Rows) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -86,15 +114,15 @@ def _show_table(rows: pa.Table) -> None:
         is_number = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
         right = is_number or pa.types.is_floating(field.type)
         table.add_column(field.name, justify="right" if right else "left", overflow="fold")
-    shown = rows.slice(0, SHOWN_ROWS)
-    for row in zip(*[column.to_pylist() for column in shown.columns], strict=True):
+    count = len(rows.values)
+    for row in rows.values[:SHOWN_ROWS]:
         table.add_row(*[_cell(value, empty="NULL") for value in row])
     console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(table, markup=False)
-    if rows.num_rows > SHOWN_ROWS:
-        console.print(f"first {SHOWN_ROWS} of {rows.num_rows:,} rows", markup=False)
+    if count > SHOWN_ROWS:
+        console.print(f"first {SHOWN_ROWS} of {count:,} rows", markup=False)
     else:
-        console.print(f"{rows.num_rows:,} row{'' if rows.num_rows == 1 else 's'}", markup=False)
+        console.print(f"{count:,} row{'' if count == 1 else 's'}", markup=False)
 
 
 def _cell(value: Any, *, empty: str) -> str:

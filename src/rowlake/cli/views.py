@@ -1,4 +1,4 @@
-"""What the look-up commands show, as Arrow tables; metadata only, no Spark."""
+"""What the look-up commands show; metadata only, no Spark."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.cli.output import Rows
+
 if TYPE_CHECKING:
     from rowlake.lake import Lake
     from rowlake.table import Table
 
 
-def tables_of(lake: Lake, namespace: str | None) -> pa.Table:
+def tables_of(lake: Lake, namespace: str | None) -> Rows:
     """Return the tables of a lake with their format version, rows and last change."""
-    found = [lake.table(name) for name in lake.tables(namespace)]
-    rows = [_table_row(table) for table in found]
     schema = pa.schema(
         [
             ("table", pa.string()),
@@ -25,27 +25,30 @@ def tables_of(lake: Lake, namespace: str | None) -> pa.Table:
             ("last_changed", pa.timestamp("ms")),
         ]
     )
-    return pa.Table.from_pylist(rows, schema)
+    return Rows(schema, [_table_row(lake.table(name)) for name in lake.tables(namespace)])
 
 
-def _table_row(table: Table) -> dict[str, Any]:
+def _table_row(table: Table) -> tuple[Any, ...]:
     metadata = table.handle.metadata
     snapshots = table.snapshots()
     summary = next(
         (s.summary for s in snapshots if s.snapshot_id == metadata.current_snapshot_id), {}
     )
-    return {
-        "table": table.name,
-        "format": metadata.format_version,
-        "rows": int(summary["total-records"]) if "total-records" in summary else None,
-        "files": int(summary["total-data-files"]) if "total-data-files" in summary else None,
-        "last_changed": datetime.datetime.fromtimestamp(
-            metadata.last_updated_ms / 1000, datetime.timezone.utc
-        ).replace(tzinfo=None),
-    }
+    return (
+        table.name,
+        metadata.format_version,
+        int(summary["total-records"]) if "total-records" in summary else None,
+        int(summary["total-data-files"]) if "total-data-files" in summary else None,
+        _time(metadata.last_updated_ms),
+    )
 
 
-def description_of(table: Table) -> pa.Table:
+def _time(milliseconds: int) -> datetime.datetime:
+    moment = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
+    return moment.replace(tzinfo=None)
+
+
+def description_of(table: Table) -> Rows:
     """Return a table's columns, then its layout and properties, as (name, value, comment)."""
     metadata = table.handle.metadata
     schema = metadata.schema()
@@ -67,10 +70,8 @@ def description_of(table: Table) -> pa.Table:
         ("# refs", ", ".join(sorted(metadata.refs)) or "none", ""),
     ]
     rows += [(f"# property {key}", value, "") for key, value in sorted(metadata.properties.items())]
-    columns = list(zip(*rows, strict=True))
-    return pa.table(
-        [pa.array(column, pa.string()) for column in columns], ["name", "value", "comment"]
-    )
+    names = ("name", "value", "comment")
+    return Rows(pa.schema([(name, pa.string()) for name in names]), rows)
 
 
 def _order_text(metadata: Any) -> str:
@@ -91,30 +92,31 @@ COUNTERS = (
 )
 
 
-def history_of(table: Table) -> pa.Table:
+def history_of(table: Table) -> Rows:
     """Return what was done to a table, newest first."""
     refs: dict[int, list[str]] = {}
     for name, ref in table.handle.metadata.refs.items():
         refs.setdefault(ref.snapshot_id, []).append(name)
     rows = [
-        {
-            "committed_at": datetime.datetime.fromtimestamp(
-                snapshot.timestamp_ms / 1000, datetime.timezone.utc
-            ).replace(tzinfo=None),
-            "snapshot_id": snapshot.snapshot_id,
-            "operation": snapshot.operation,
-            **{name: int(snapshot.summary.get(key, 0)) for name, key in COUNTERS},
-            "refs": ", ".join(sorted(refs.get(snapshot.snapshot_id, []))),
-        }
+        (
+            _time(snapshot.timestamp_ms),
+            snapshot.snapshot_id,
+            snapshot.operation,
+            *[int(snapshot.summary.get(key, 0)) for _, key in COUNTERS],
+            ", ".join(sorted(refs.get(snapshot.snapshot_id, []))),
+        )
         for snapshot in reversed(table.snapshots())
     ]
     schema = pa.schema(
-        [("committed_at", pa.timestamp("ms")), ("snapshot_id", pa.int64())]
-        + [("operation", pa.string())]
-        + [(name, pa.int64()) for name, _ in COUNTERS]
-        + [("refs", pa.string())]
+        [
+            ("committed_at", pa.timestamp("ms")),
+            ("snapshot_id", pa.int64()),
+            ("operation", pa.string()),
+            *[(name, pa.int64()) for name, _ in COUNTERS],
+            ("refs", pa.string()),
+        ]
     )
-    return pa.Table.from_pylist(rows, schema)
+    return Rows(schema, rows)
 
 
 def files_of(table: Table) -> pa.Table:
