@@ -9,6 +9,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import rowlake
@@ -138,3 +139,15 @@ def test_an_empty_task_is_cheap():
     )
     assert answer.returncode == 0, answer.stderr
     assert float(answer.stdout) < 0.08
+
+
+def test_rows_of_frames_with_dots_in_their_names_are_written(spark, tmp_path):
+    lake = rowlake.connect(warehouse=str(tmp_path), spark=spark)
+    lake.create_namespace("db")
+    schema = pa.schema([("a.b", pa.int64()), ("back`tick", pa.string())])
+    for number, parts in enumerate(([], ["`a.b`"], ["bucket(2, `a.b`)"])):
+        lake.create_table(f"db.t{number}", schema, partition_by=parts)
+        lake.sql(f"INSERT INTO db.t{number} SELECT id, 'x' FROM range(3)")
+        found = lake.table(f"db.t{number}").arrow()
+        assert sorted(found["a.b"].to_pylist()) == [0, 1, 2]
+        assert found.column_names == ["a.b", "back`tick"]

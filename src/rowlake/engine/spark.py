@@ -30,6 +30,7 @@ from rowlake.engine.worker import (
     pack,
     run_stream,
     run_tasks,
+    with_names,
 )
 
 if TYPE_CHECKING:
@@ -187,6 +188,10 @@ class Engine:
     ) -> pa.Table:
         """Run the kernel over the batches of every partition; return what it yields."""
         shown = self.progress if progress is None else progress
+        if any("." in name or "`" in name for name in df.columns):
+            # PySpark takes a dot in a name for a path; the kernel gets the names back.
+            kernel = partial(with_names, tuple(df.columns), kernel)
+            df = df.toDF(*[f"c{number}" for number in range(len(df.columns))])
         job = pack(Job(kernel, _schema_bytes(output)))
         frame = df.mapInArrow(partial(run_stream, rowlake.__version__, job), FRAMES_DDL)
         frames = run_job(self.spark, frame.toArrow, label, shown)

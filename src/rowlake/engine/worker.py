@@ -90,6 +90,15 @@ def run_stream(
     yield from _outgoing(job, job.kernel(batches))
 
 
+def with_names(
+    names: tuple[str, ...],
+    kernel: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
+    batches: Iterator[pa.RecordBatch],
+) -> Iterable[pa.RecordBatch]:
+    """Run a stream kernel on batches whose columns get these names."""
+    return kernel(batch.rename_columns(list(names)) for batch in batches)
+
+
 def _task_results(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for value in batch.column(0):
