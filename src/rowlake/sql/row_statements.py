@@ -1,0 +1,88 @@
+"""What UPDATE and MERGE ask for; conditions and values stay text, since Spark is to read them.
+
+`DEFAULT` as a value is the word itself. Names are tuples of their parts, as written, without the
+alias of the target: `SET t.a.b = 1` has the column `("a", "b")`.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rowlake.sql.statements import Delete, Name
+
+
+class When(str, enum.Enum):
+    """Which rows a clause of MERGE is for."""
+
+    MATCHED = "MATCHED"
+    NOT_MATCHED = "NOT MATCHED"
+    NOT_MATCHED_BY_SOURCE = "NOT MATCHED BY SOURCE"
+
+
+class Action(str, enum.Enum):
+    """What a clause of MERGE does with its rows."""
+
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    INSERT = "INSERT"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One column (or nested field) and the text of its new value."""
+
+    column: Name
+    value: str
+
+
+@dataclass(frozen=True)
+class Clause:
+    """WHEN … [AND condition] THEN …; `assignments` is None for UPDATE SET * and INSERT *."""
+
+    when: When
+    action: Action
+    condition: str | None = None
+    assignments: tuple[Assignment, ...] | None = ()
+
+
+@dataclass(frozen=True)
+class Update:
+    """UPDATE t [AS alias] SET … [WHERE condition]."""
+
+    name: Name
+    assignments: tuple[Assignment, ...]
+    alias: str | None = None
+    where: str | None = None
+
+
+@dataclass(frozen=True)
+class Merge:
+    """MERGE [WITH SCHEMA EVOLUTION] INTO t [AS alias] USING source [AS alias] ON condition ….
+
+    `source` is the text of a relation (a name, or a query in brackets), without its alias, or a
+    DataFrame where the statement comes from the builder. `source_alias` is None only for a named
+    relation without an alias. `with_clause` is the text `WITH …` that stood before MERGE.
+    """
+
+    name: Name
+    source: Any
+    on: str
+    clauses: tuple[Clause, ...]
+    alias: str | None = None
+    source_alias: str | None = None
+    schema_evolution: bool = False
+    with_clause: str = ""
+
+    def of(self, when: When) -> tuple[Clause, ...]:
+        """Return the clauses for some rows, in their order."""
+        return tuple(clause for clause in self.clauses if clause.when is when)
+
+
+@dataclass(frozen=True)
+class Explain:
+    """EXPLAIN of a row-level statement; nothing is written."""
+
+    statement: Delete | Update | Merge
