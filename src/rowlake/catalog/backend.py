@@ -1,7 +1,7 @@
-"""How one kind of catalog loads, creates and swaps metadata; three kinds, chosen once.
+"""How one kind of catalog loads, creates and swaps metadata; the kinds, chosen once.
 
 - SQL catalogs (SQLite and PostgreSQL included): we read and write the metadata files and swap
-  the pointer in the database;
+  the pointer in the database; the embedded lake's looks need no SQLAlchemy;
 - the file-system catalog: the version files are the pointer;
 - all others (REST, Hive, Glue, …): through PyIceberg's own methods.
 """
@@ -54,9 +54,14 @@ class Backend(Protocol):
 
 
 def backend_of(catalog: Catalog) -> Backend:
-    """Return the backend of a catalog's kind."""
+    """Return the backend of a catalog's kind; each is loaded at its first use."""
+    from rowlake.catalog.embedded import EmbeddedCatalog
     from rowlake.catalog.filesystem import FileSystemCatalog
 
+    if isinstance(catalog, EmbeddedCatalog):
+        from rowlake.catalog.embedded_backend import EmbeddedBackend
+
+        return EmbeddedBackend(catalog)
     if isinstance(catalog, FileSystemCatalog):
         from rowlake.catalog.filesystem_backend import FileSystemBackend
 

@@ -39,6 +39,7 @@ _OF_THE_CALL = (
     theirs.ResolveError,
     ValueError,
 )
+_DATABASES = {"sqlalchemy.exc", "sqlite3"}
 _SECRET = re.compile(r"(://[^:/@]+:)[^@/]*@")
 
 
@@ -105,8 +106,8 @@ def without_password(uri: str) -> str:
 
 
 def is_of_database(error: BaseException) -> bool:
-    """Return whether an error is SQLAlchemy's, without importing it."""
-    return any(kind.__module__ == "sqlalchemy.exc" for kind in type(error).__mro__)
+    """Return whether an error is SQLAlchemy's or SQLite's, without importing them."""
+    return any(kind.__module__ in _DATABASES for kind in type(error).__mro__)
 
 
 def is_of_network(error: BaseException) -> bool:

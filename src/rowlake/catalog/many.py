@@ -54,6 +54,8 @@ def commit_many(changes: Sequence[TableChange]) -> ManyOutcome:
     catalog = _one_catalog(changes)
     kinds = {kind.__name__ for kind in type(catalog).__mro__}
     try:
+        if "EmbeddedCatalog" in kinds:
+            return _commit_sql(backend_of(catalog).changes, changes)  # type: ignore[attr-defined]
         if "SqlCatalog" in kinds:
             return _commit_sql(backend_of(catalog), changes)  # type: ignore[arg-type]
         if "RestCatalog" in kinds:

@@ -135,7 +135,7 @@ def _load(name: str, properties: Mapping[str, str]) -> Catalog:
     except Exception as error:
         raise _not_opened(str(properties.get("uri", name)), error) from error
     if "pyiceberg.catalog.sql" in sys.modules and hasattr(opened, "engine"):
-        from rowlake.catalog.embedded import make_patient
+        from rowlake.catalog.sqlite import make_patient
 
         make_patient(opened.engine)
     return opened

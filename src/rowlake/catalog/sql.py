@@ -44,6 +44,7 @@ from rowlake.storage.locations import join
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pyiceberg.catalog import Catalog
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableRequirement, TableUpdate
     from sqlalchemy import ColumnElement
@@ -62,9 +63,10 @@ class Swap:
 
 @dataclass(frozen=True)
 class SqlBackend:
-    """A catalog in a database."""
+    """A catalog in a database; handles carry `shown` where that stands for it."""
 
     catalog: SqlCatalog
+    shown: Catalog | None = None
 
     def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:
         """Return the table as it is now; unchanged metadata is not read again."""
@@ -248,7 +250,8 @@ class SqlBackend:
         self, identifier: Identifier, metadata: TableMetadata, location: str | None
     ) -> TableHandle:
         properties = {**self.catalog.properties, **metadata.properties}
-        return TableHandle(identifier, self.catalog, metadata, location, io_properties(properties))
+        catalog = self.shown or self.catalog
+        return TableHandle(identifier, catalog, metadata, location, io_properties(properties))
 
 
 @contextmanager

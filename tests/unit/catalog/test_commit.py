@@ -468,7 +468,7 @@ def test_a_race_lost_in_one_table_moves_none(tmp_path: Path, definition: Definit
     catalog = open_catalog(str(tmp_path))
     tables.create_namespace(catalog, "ns")
     one, two = (tables.create_table(catalog, name, definition) for name in ("ns.a", "ns.b"))
-    backend: Any = commit_module.backend_of(catalog)
+    backend: Any = commit_module.backend_of(catalog).changes  # type: ignore[attr-defined]
     swaps = [backend.prepare(handle, setting(x="1"), []) for handle in (one, two)]
     landed(commit_updates(two, setting(y="1"), []))
     with pytest.raises(theirs.CommitFailedException):

@@ -1,0 +1,73 @@
+"""How an embedded lake loads and changes tables: looks by itself, changes as SQL catalogs do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyiceberg.exceptions import NoSuchTableError
+
+from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.metadata import read_metadata
+from rowlake.storage.files import Storage
+from rowlake.storage.filesystems import io_properties
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+    from rowlake.catalog.embedded import EmbeddedCatalog
+    from rowlake.catalog.metadata import Definition
+    from rowlake.catalog.names import Identifier
+    from rowlake.catalog.sql import SqlBackend
+
+
+@dataclass(frozen=True)
+class EmbeddedBackend:
+    """The catalog of an embedded lake."""
+
+    catalog: EmbeddedCatalog
+
+    @property
+    def changes(self) -> SqlBackend:
+        """What makes the changes."""
+        from rowlake.catalog.sql import SqlBackend  # here, since it loads SQLAlchemy
+
+        return SqlBackend(self.catalog.whole, shown=self.catalog)
+
+    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:
+        """Return the table as it is now; unchanged metadata is not read again."""
+        location = self.catalog.pointer(identifier)
+        if location is None:
+            raise NoSuchTableError(f"Table does not exist: {identifier}")
+        if known is not None and known.metadata_location == location:
+            return known
+        metadata = read_metadata(location, Storage(self.catalog.properties))
+        properties = io_properties({**self.catalog.properties, **metadata.properties})
+        return TableHandle(identifier, self.catalog, metadata, location, properties)
+
+    def exists(self, identifier: Identifier) -> bool:
+        """Return whether there is such a table, readable or not."""
+        return self.catalog.pointer(identifier) is not None
+
+    def register(self, identifier: Identifier, metadata_location: str) -> None:
+        """Add the row of a table whose metadata file is there."""
+        self.changes.register(identifier, metadata_location)
+
+    def rename(self, identifier: Identifier, to: Identifier) -> None:
+        """Give a table another name; its files stay where they are."""
+        self.changes.rename(identifier, to)
+
+    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
+        """Return a table that the first commit creates."""
+        return self.changes.stage(identifier, definition)
+
+    def commit(
+        self,
+        handle: TableHandle,
+        updates: Sequence[TableUpdate],
+        requirements: Sequence[TableRequirement],
+    ) -> TableHandle:
+        """Write the new metadata file and swap the pointer."""
+        return self.changes.commit(handle, updates, requirements)
