@@ -6,28 +6,13 @@ alias of the target: `SET t.a.b = 1` has the column `("a", "b")`.
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rowlake.model.merge import Action, When
+
 if TYPE_CHECKING:
     from rowlake.sql.statements import Delete, Name
-
-
-class When(str, enum.Enum):
-    """Which rows a clause of MERGE is for."""
-
-    MATCHED = "MATCHED"
-    NOT_MATCHED = "NOT MATCHED"
-    NOT_MATCHED_BY_SOURCE = "NOT MATCHED BY SOURCE"
-
-
-class Action(str, enum.Enum):
-    """What a clause of MERGE does with its rows."""
-
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-    INSERT = "INSERT"
 
 
 @dataclass(frozen=True)
@@ -86,3 +71,6 @@ class Explain:
     """EXPLAIN of a row-level statement; nothing is written."""
 
     statement: Delete | Update | Merge
+
+
+__all__ = ["Action", "Assignment", "Clause", "Explain", "Merge", "Update", "When"]
