@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from rowlake.catalog import tables as catalog_tables
 from rowlake.catalog.names import levels_of, quoted
 from rowlake.catalog.open import open_catalog, properties_to_reopen
+from rowlake.deferred import deferred
 from rowlake.engine.spark import Engine
 from rowlake.table import Table
-from rowlake.verbs import create, create_as, ingest
-from rowlake.verbs.relation import relation_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +23,13 @@ if TYPE_CHECKING:
 
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.result import Result
+    from rowlake.sql import execute
+    from rowlake.verbs import create, create_as, ingest, relation
+else:  # loaded at their first use: opening a lake and listing its tables needs none
+    (execute,) = deferred("rowlake.sql", "execute")
+    create, create_as, ingest, relation = deferred(
+        "rowlake.verbs", "create create_as ingest relation"
+    )
 
 Name = "str | tuple[str, ...]"
 
@@ -42,8 +48,12 @@ def connect(
       is made at the first need.
     """
     opened = open_catalog(warehouse, catalog)
-    planner = partial(relation_of, _source_defaults(opened, catalog))
+    planner = partial(_relation, _source_defaults(opened, catalog))
     return Lake(opened, Engine(spark, source_planner=planner))
+
+
+def _relation(defaults: Mapping[str, str], options: Mapping[str, str]) -> Any:
+    return relation.relation_of(defaults, options)
 
 
 def _source_defaults(opened: Any, catalog: Any) -> dict[str, str]:
@@ -92,9 +102,7 @@ class Lake:
 
     def sql(self, statement: str, args: Any = None) -> Any:
         """Run a statement; see the README for those that rowlake runs itself."""
-        from rowlake.sql.execute import execute  # here, for a quick start without statements
-
-        return execute(self, statement, args)
+        return execute.execute(self, statement, args)
 
     # ------------------------------------------------------------------ tables
 

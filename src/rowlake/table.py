@@ -10,31 +10,38 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.tables import refresh
-from rowlake.commit.metadata import commit_metadata
+from rowlake.deferred import deferred
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg import refs
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.model.change import Isolation
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
-from rowlake.plan.bind import bind
-from rowlake.rowlevel.delete import Selection
-from rowlake.rowlevel.delete import delete as delete_rows
-from rowlake.rowlevel.gather import found_positions
-from rowlake.sql.condition import columns_in, pushed_condition
-from rowlake.sql.refusals import told_plainly
 from rowlake.times import to_ms
-from rowlake.verbs import alter, ingest, inspect, pick, read, wap, write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
+    from rowlake import plan
     from rowlake.catalog.handle import TableHandle
+    from rowlake.commit import metadata as commit
     from rowlake.engine.spark import Engine
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.view import SnapshotInfo
+    from rowlake.rowlevel import delete as deletion
+    from rowlake.rowlevel import gather
+    from rowlake.sql import condition, refusals
+    from rowlake.verbs import alter, ingest, inspect, pick, read, wap, write
+else:  # loaded at their first use: a look at a table needs few of them
+    (commit,) = deferred("rowlake.commit", "metadata")
+    (plan,) = deferred("rowlake", "plan")
+    deletion, gather = deferred("rowlake.rowlevel", "delete gather")
+    condition, refusals = deferred("rowlake.sql", "condition refusals")
+    alter, ingest, inspect, pick, read, wap, write = deferred(
+        "rowlake.verbs", "alter ingest inspect pick read wap write"
+    )
 
 Time = "str | int | float | datetime.datetime"
 
@@ -108,10 +115,10 @@ class Table:
             return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
         schema = view_of(handle, **at).schema
         shown = list(schema.arrow.names if columns is None else columns)
-        needed = list(dict.fromkeys([*shown, *columns_in(where, schema)]))
-        pushed = pushed_condition(where, schema, zone=self._engine.time_zone)
+        needed = list(dict.fromkeys([*shown, *condition.columns_in(where, schema)]))
+        pushed = condition.pushed_condition(where, schema, zone=self._engine.time_zone)
         found = read.frame(handle, self._engine, read.Request(needed, pushed.predicate, **at))
-        with told_plainly(None, where, moved=True):
+        with refusals.told_plainly(None, where, moved=True):
             found = found.where(where)
         return found.select(*[found[f"`{name.replace('`', '``')}`"] for name in shown])
 
@@ -191,29 +198,33 @@ class Table:
         selection = self._selection(self.handle, where, options.get("branch", "main"))
         return self.delete_selected(selection, **options)
 
-    def delete_selected(self, selection: Selection, **options: Any) -> Result:
+    def delete_selected(self, selection: deletion.Selection, **options: Any) -> Result:
         """Delete the rows of a selection that is made already."""
-        self._handle, result = delete_rows(self.handle, self._engine, selection, _options(options))
+        self._handle, result = deletion.delete(
+            self.handle, self._engine, selection, _options(options)
+        )
         return result
 
-    def _selection(self, handle: TableHandle, where: str | Predicate, branch: str) -> Selection:
+    def _selection(
+        self, handle: TableHandle, where: str | Predicate, branch: str
+    ) -> deletion.Selection:
         schema = view_of(handle).schema
         if where is None:
             raise InvalidStatementError(
                 f"DELETE from {handle.name} needs a condition; truncate() removes all rows."
             )
         if not isinstance(where, str):
-            return Selection(bind(where, schema))
-        pushed = pushed_condition(where, schema)
+            return deletion.Selection(plan.bind(where, schema))
+        pushed = condition.pushed_condition(where, schema)
         if pushed.exact:
-            return Selection(bind(pushed.predicate, schema))
+            return deletion.Selection(plan.bind(pushed.predicate, schema))
         ref = branch if branch in handle.metadata.refs else None
-        needed = [*columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
+        needed = [*condition.columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
         request = read.Request(needed, pushed.predicate, ref=ref)
-        with told_plainly(None, where, moved=True):
+        with refusals.told_plainly(None, where, moved=True):
             frame = read.frame(handle, self._engine, request).where(where)
-        found = found_positions(self._engine, frame.select(FILE_COLUMN, POS_COLUMN))
-        return Selection(bind(pushed.predicate, schema), found)
+        found = gather.found_positions(self._engine, frame.select(FILE_COLUMN, POS_COLUMN))
+        return deletion.Selection(plan.bind(pushed.predicate, schema), found)
 
     def _for_write(self, given: Mapping[str, Any]) -> tuple[TableHandle, write.WriteOptions]:
         return wap.audited(
@@ -313,7 +324,7 @@ class Table:
         return self.handle.to_pyiceberg()
 
     def _change(self, operation: str, make: Any) -> None:
-        self._handle = commit_metadata(self.handle, operation, make)
+        self._handle = commit.commit_metadata(self.handle, operation, make)
 
 
 def _at(snapshot_id: int | None, as_of: Any, ref: str | None) -> dict[str, Any]:
@@ -325,14 +336,14 @@ def _whole_predicate(where: str | Predicate, handle: TableHandle) -> Predicate:
     """Return a filter that says all that the text says; what removes rows must not say less."""
     schema = view_of(handle).schema
     if not isinstance(where, str):
-        return bind(where, schema)
-    pushed = pushed_condition(where, schema)
+        return plan.bind(where, schema)
+    pushed = condition.pushed_condition(where, schema)
     if not pushed.exact:
         raise InvalidStatementError(
             f"Cannot overwrite {handle.name} where {where}: the filter must compare columns with "
             "literals. Use DELETE and append for anything else."
         )
-    return bind(pushed.predicate, schema)
+    return plan.bind(pushed.predicate, schema)
 
 
 def _options(given: Mapping[str, Any]) -> write.WriteOptions:
