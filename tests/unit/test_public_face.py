@@ -10,16 +10,31 @@ import sys
 import pytest
 
 import rowlake
+from tests.lakes import SALES, make_lake, sales
 
 HEAVY = ("pyspark", "pyiceberg", "pandas", "pyarrow", "numpy", "sqlalchemy", "datafusion", "rich")
 
 
+LOOKS = ["tables", "describe ns.t", "history ns.t", "snapshots ns.t"]
+# What takes long to load, and what a look at a table has no need of.
+NOT_FOR_LOOKS = {
+    *("pyspark", "pandas", "sqlalchemy", "datafusion", "rich", "obstore", "requests"),
+    *("pyarrow.compute", "pyarrow.dataset", "pyarrow.parquet"),
+    *(f"rowlake.{room}" for room in ("sql", "rowlevel", "verbs", "commit", "plan", "scan")),
+    "rowlake.write",
+}
+
+
+def loaded_after(code: str) -> set[str]:
+    """Return all modules that a new process has loaded after some code."""
+    text = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
 def modules_after(code: str) -> set[str]:
     """Return the top-level modules that a new process has loaded after some code."""
-    names = "sorted({m.partition('.')[0] for m in sys.modules})"
-    text = f"{code}\nimport json, sys\nprint(json.dumps({names}))"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    return set(json.loads(done.stdout))
+    return {name.partition(".")[0] for name in loaded_after(code)}
 
 
 def test_names_are_sorted_and_there() -> None:
@@ -58,6 +73,21 @@ def test_importing_rowlake_loads_nothing_heavy() -> None:
 def test_opening_a_lake_and_looking_at_metadata_loads_no_spark(tmp_path) -> None:
     code = f"import rowlake\nwith rowlake.connect({str(tmp_path)!r}) as lake: lake.tables()"
     assert "pyspark" not in modules_after(code)
+
+
+@pytest.mark.parametrize("command", LOOKS)
+def test_looks_from_the_command_line_load_what_they_need(tmp_path, command) -> None:
+    with make_lake(tmp_path) as lake:
+        lake.create_namespace("ns")
+        lake.create_table("ns.t", SALES).append(sales(3))
+    code = (
+        "import sys\nfrom contextlib import suppress\nfrom rowlake.cli import app\n"
+        f"sys.argv = ['rowlake', *{command.split()!r}, '--warehouse', {str(tmp_path)!r}]\n"
+        "with suppress(SystemExit): app.main()"
+    )
+    loaded = loaded_after(code)
+    assert "pyiceberg.table" in loaded
+    assert loaded & NOT_FOR_LOOKS == set()
 
 
 def test_errors_are_caught_without_loading_the_rest() -> None:

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the operation failed, 2 wrong usage, 3 a conflict that may
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,9 +52,13 @@ TableName = Annotated[str, typer.Argument(metavar="NS.TABLE", help="The table.")
 
 def open_lake(warehouse: str | None, catalog: str | None) -> Lake:
     """Open the lake that the options name."""
-    from rowlake.lake import connect
+    gc.disable()  # nothing of what loads now is garbage, and looking for some takes time
+    try:
+        from rowlake.lake import connect
 
-    return connect(warehouse=warehouse, catalog=catalog)
+        return connect(warehouse=warehouse, catalog=catalog)
+    finally:
+        gc.enable()
 
 
 @app.command()
@@ -130,8 +135,10 @@ def snapshots(
     output: Shown = Output.TABLE,
 ) -> None:
     """List a table's snapshots."""
+    from rowlake.cli.views import snapshots_of
+
     with open_lake(warehouse, catalog) as lake:
-        show(lake.table(table).inspect("snapshots"), output)
+        show(snapshots_of(lake.table(table)), output)
 
 
 @app.command()

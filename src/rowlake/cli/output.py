@@ -13,11 +13,14 @@ import decimal
 import enum
 import io
 import json
+import shutil
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+
+from rowlake.cli.text_table import text_table
 
 
 class Output(str, enum.Enum):
@@ -30,6 +33,7 @@ class Output(str, enum.Enum):
 
 
 SHOWN_ROWS = 200
+WIDTH_OF_A_PIPE = 200
 
 
 @dataclass(frozen=True)
@@ -105,24 +109,22 @@ def _show_parquet(rows: pa.Table) -> None:
 
 
 def _show_table(rows: Rows) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for field in rows.schema:
-        is_number = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
-        right = is_number or pa.types.is_floating(field.type)
-        table.add_column(field.name, justify="right" if right else "left", overflow="fold")
     count = len(rows.values)
-    for row in rows.values[:SHOWN_ROWS]:
-        table.add_row(*[_cell(value, empty="NULL") for value in row])
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    console.print(table, markup=False)
-    if count > SHOWN_ROWS:
-        console.print(f"first {SHOWN_ROWS} of {count:,} rows", markup=False)
-    else:
-        console.print(f"{count:,} row{'' if count == 1 else 's'}", markup=False)
+    shown = rows.values[:SHOWN_ROWS]
+    if rows.schema.names:
+        cells = [[_cell(value, empty="NULL") for value in row] for row in shown]
+        to_right = [_is_number(field.type) for field in rows.schema]
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_OF_A_PIPE
+        for line in text_table(rows.schema.names, cells, to_right, width):
+            _write(line + "\n")
+    first = f"first {SHOWN_ROWS} of " if count > SHOWN_ROWS else ""
+    _write(f"{first}{count:,} row{'' if count == 1 else 's'}\n")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind)
+    )
 
 
 def _cell(value: Any, *, empty: str) -> str:

@@ -119,6 +119,34 @@ def history_of(table: Table) -> Rows:
     return Rows(schema, rows)
 
 
+SNAPSHOTS = pa.schema(
+    [
+        ("committed_at", pa.timestamp("us", "UTC")),
+        ("snapshot_id", pa.int64()),
+        ("parent_id", pa.int64()),
+        ("operation", pa.string()),
+        ("manifest_list", pa.string()),
+        ("summary", pa.map_(pa.string(), pa.string())),
+    ]
+)
+
+
+def snapshots_of(table: Table) -> Rows:
+    """Return the snapshots kept, oldest first, as the metadata table `snapshots` has them."""
+    rows = [
+        (
+            _time(snapshot.timestamp_ms).replace(tzinfo=datetime.timezone.utc),
+            snapshot.snapshot_id,
+            snapshot.parent_id,
+            snapshot.operation,
+            snapshot.manifest_list,
+            list(snapshot.summary.items()),
+        )
+        for snapshot in table.snapshots()
+    ]
+    return Rows(SNAPSHOTS, rows)
+
+
 def files_of(table: Table) -> pa.Table:
     """Return the files of the current snapshot, what people look for first."""
     wanted = ["content", "file_path", "file_format", "record_count", "file_size_in_bytes"]

@@ -17,12 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from rowlake.deferred import deferred
 from rowlake.model.schema import type_name
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+else:  # every lake loads this module, but few rows need a conversion
+    (pc,) = deferred("pyarrow", "compute")
 
 Converter = Callable[[pa.Array], pa.Array]
 

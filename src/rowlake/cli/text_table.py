@@ -1,0 +1,96 @@
+"""Rows as lines of text for people: columns side by side, long values folded.
+
+Comes in: names and cells, all text. Goes out: lines that fit a width where that is possible at
+all. Cells are shown as they are, with no markup of any kind; control characters are escaped, so
+that a value cannot move the cursor.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+GAP = "   "
+NARROWEST = 8
+
+
+def text_table(
+    names: Sequence[str], rows: Sequence[Sequence[str]], to_right: Sequence[bool], width: int
+) -> Iterator[str]:
+    """Yield the lines of a table: names, a rule, rows."""
+    shown = [[_printable(cell) for cell in row] for row in (names, *rows)]
+    widths = _fit([max(map(cells, column)) for column in zip(*shown, strict=True)], width)
+    head, *body = (_lines(row, widths, to_right) for row in shown)
+    yield from head
+    yield " " + "─" * (sum(widths) + len(GAP) * (len(widths) - 1))
+    for lines in body:
+        yield from lines
+
+
+def cells(text: str) -> int:
+    """Return how many cells of a terminal a text takes."""
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def _cells_of(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each == "\n" or unicodedata.category(each) != "Cc" else repr(each)[1:-1]
+        for each in text.expandtabs(4)
+    ).replace("\n", "⏎")
+
+
+def _fit(wanted: Sequence[int], width: int) -> list[int]:
+    """Return the widths of columns: the widest give way, none below the narrowest."""
+    widths = list(wanted)
+    room = width - 1 - len(GAP) * (len(widths) - 1)
+    while sum(widths) > room:
+        widest = max(widths)
+        if widest <= NARROWEST:
+            break
+        at = widths.index(widest)
+        below = max((each for each in widths if each < widest), default=NARROWEST)
+        excess = sum(widths) - room
+        widths[at] = max(widest - excess, min(below, widest - 1), NARROWEST)
+    return widths
+
+
+def _lines(row: Sequence[str], widths: Sequence[int], to_right: Sequence[bool]) -> list[str]:
+    folded = [_folded(cell, width) for cell, width in zip(row, widths, strict=True)]
+    return [
+        " "
+        + GAP.join(
+            _padded(parts[line] if line < len(parts) else "", width, right=right)
+            for parts, width, right in zip(folded, widths, to_right, strict=True)
+        ).rstrip()
+        for line in range(max(map(len, folded)))
+    ]
+
+
+def _folded(text: str, width: int) -> list[str]:
+    if cells(text) <= width:
+        return [text]
+    parts, part, used = [], "", 0
+    for character in text:
+        size = _cells_of(character)
+        if used + size > width:
+            parts.append(part)
+            part, used = "", 0
+        part += character
+        used += size
+    return [*parts, part]
+
+
+def _padded(text: str, width: int, *, right: bool) -> str:
+    space = " " * (width - cells(text))
+    return space + text if right else text + space
