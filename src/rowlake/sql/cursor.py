@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from rowlake.errors import InvalidStatementError
+from rowlake.sql.extent import end_of_expression
 from rowlake.sql.lexer import Kind, Lexer, Token
 
 
@@ -153,28 +154,19 @@ class Cursor:
 
     def skip_expression(self, *stop_words: str) -> str:
         """Take the text of an expression: up to a comma, a closing bracket or a stop word."""
-        start, end, depth = self.current, self.current.start, 0
-        while self.current.kind is not Kind.END:
-            if depth == 0 and self._ends_expression(stop_words):
-                break
-            depth += _nesting(self.current)
-            end = self.advance().end
-        if end == start.start:
-            self.expected("an expression")
-        return self.text[start.start : end]
+        start, after = self.index, end_of_expression(self.lexer, self.index, stop_words)
+        self.index = after
+        return self.text[self.lexer.token(start).start : self.lexer.token(after - 1).end]
 
-    def _ends_expression(self, stop_words: tuple[str, ...]) -> bool:
-        if self.current.kind is Kind.SYMBOL:
-            return self.current.text in (",", ")", ";", "]")
-        return bool(self.current.word) and self.current.word in stop_words
-
-
-def _nesting(token: Token) -> int:
-    if token.kind is not Kind.SYMBOL:
-        return 0
-    if token.text in ("(", "["):
-        return 1
-    return -1 if token.text in (")", "]") else 0
+    def bracketed(self) -> str:
+        """Take the text from an opening bracket to the one that closes it."""
+        first, depth = self.expect_symbol("("), 1
+        while depth:
+            if self.current.kind is Kind.END:
+                self.fail("A bracket is not closed", first)
+            depth += self.at_symbol("(") - self.at_symbol(")")
+            last = self.advance()
+        return self.text[first.start : last.end]
 
 
 def properties(cursor: Cursor) -> dict[str, str]:

@@ -21,11 +21,13 @@ from rowlake.sql import execute_show as show
 from rowlake.sql import statements as s
 from rowlake.sql.defaults import defaults_of
 from rowlake.sql.execute_alter import alter_table
-from rowlake.sql.execute_delete import delete_rows
+from rowlake.sql.execute_explain import explain_row_level
 from rowlake.sql.execute_insert import insert
+from rowlake.sql.execute_row_level import change_rows, with_named_arguments
 from rowlake.sql.lexer import readable
 from rowlake.sql.parse import parse
 from rowlake.sql.procedures import call, is_foreign
+from rowlake.sql.row_statements import Explain, Merge, Update
 from rowlake.sql.run import run_query
 from rowlake.sql.schema_json import schema_json
 from rowlake.sql.session import Lookup, find_table, need_table, new_name, session_of
@@ -52,9 +54,9 @@ def execute(lake: Lake, statement: str, args: Any = None) -> Any:
         return _inserted(lake, parsed, statement, args)
     if isinstance(parsed, s.CreateTable):
         return _create_table(lake, parsed, args)
+    if isinstance(parsed, (s.Delete, Update, Merge, Explain)):
+        return _row_level(lake, parsed, statement, args)
     name = getattr(parsed, "name", None)
-    if isinstance(parsed, s.Delete) and not _is_foreign(lake, parsed.name):
-        return counts(lake, delete_rows(lake, parsed, args))
     if isinstance(parsed, _OF_TABLES) and name and _is_foreign(lake, name):
         return run_query(lake, statement, args)
     if isinstance(parsed, s.Call) and is_foreign(lake, parsed):
@@ -74,8 +76,6 @@ _OF_TABLES = (
     s.ShowColumns,
     s.ShowPartitions,
     s.DescribeTable,
-    s.Delete,
-    s.RowLevel,
     s.Truncate,
 )
 
@@ -111,6 +111,21 @@ def _inserted(lake: Lake, statement: s.Insert, text: str, args: Any) -> Any:
     if len(statement.name) > 1 and not _is_foreign(lake, statement.name):
         raise TableNotFoundError(readable(statement.name))
     return run_query(lake, text, args)
+
+
+def _row_level(
+    lake: Lake, parsed: s.Delete | Update | Merge | Explain, text: str, args: Any
+) -> Any:
+    changed = parsed.statement if isinstance(parsed, Explain) else parsed
+    if _is_foreign(lake, changed.name):
+        return run_query(lake, text, args)
+    named, args = with_named_arguments(text, args)
+    again = parsed if named == text else parse(named)
+    parsed = again if isinstance(again, (s.Delete, Update, Merge, Explain)) else parsed
+    if isinstance(parsed, Explain):
+        plan = str(explain_row_level(lake, parsed, args))
+        return lake.engine.from_arrow(pa.table({"plan": [plan]}))
+    return counts(lake, change_rows(lake, parsed, args))
 
 
 def counts(lake: Lake, result: Result) -> Any:
@@ -269,7 +284,6 @@ _HANDLERS: dict[type, Callable[[Any, Any], pa.Table | None]] = {
     s.DropNamespace: _drop_namespace,
     s.DropTable: _drop_table,
     s.Optimize: _not_yet,
-    s.RowLevel: _not_yet,
     s.ShowColumns: show.show_columns,
     s.ShowCreateTable: show.show_create_table,
     s.ShowNamespaces: show.show_namespaces,

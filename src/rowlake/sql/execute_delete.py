@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError, TableNotFoundError
-from rowlake.model.predicate import TRUE
 from rowlake.plan.bind import bind
-from rowlake.rowlevel.delete import Selection
-from rowlake.rowlevel.gather import found_positions
+from rowlake.rowlevel.delete import Selection, delete
 from rowlake.sql.condition import pushed_condition
 from rowlake.sql.lexer import quote, quote_parts, readable
 from rowlake.sql.run import run_query
 from rowlake.sql.session import Lookup, need_table
+from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
     from rowlake.model.result import Result
-    from rowlake.model.schema import Schema
+    from rowlake.model.view import TableView
     from rowlake.sql.statements import Delete
 
 
-def delete_rows(lake: Lake, statement: Delete, arguments: Any) -> Result:
+def delete_rows(lake: Lake, statement: Delete, arguments: Any, **options: Any) -> Result:
     """Run a DELETE on a table of the lake or a branch of one."""
     target = Lookup(lake).target(statement.name)
     if target is None:
@@ -32,30 +31,33 @@ def delete_rows(lake: Lake, statement: Delete, arguments: Any) -> Result:
             "written to."
         )
     table = need_table(lake, target.table)
-    options = {"branch": target.branch} if target.branch else {}
+    if target.branch:
+        options["branch"] = target.branch
     if statement.where is None:
         return table.truncate(**options)
-    return table.delete_selected(_selection(lake, statement, target.schema, arguments), **options)
+    handle, chosen = table.for_write(options)
+    view = view_for_write(handle, chosen.branch)
+    selection = _selection(lake, statement, view, arguments)
+    return delete(handle, lake.engine, selection, chosen)[1]
 
 
-def _selection(lake: Lake, statement: Delete, schema: Schema, arguments: Any) -> Selection:
-    if statement.where is None:
-        return Selection(TRUE)
+def _selection(lake: Lake, statement: Delete, view: TableView, arguments: Any) -> Selection:
+    assert statement.where is not None
     visible = statement.alias or statement.name[-1]
     pushed = pushed_condition(
         statement.where,
-        schema,
+        view.schema,
         zone=lake.engine.time_zone,
         case_sensitive=lake.engine.case_sensitive,
         qualifier=visible,
     )
-    predicate = bind(pushed.predicate, schema)
+    predicate = bind(pushed.predicate, view.schema)
     if pushed.exact and not arguments:
         return Selection(predicate)
     frame = run_query(
         lake,
-        f"SELECT `_file`, `_pos` FROM {quote_parts(statement.name)} AS {quote(visible)} "
-        f"WHERE {statement.where}",
+        f"{statement.with_clause}SELECT `_file`, `_pos` "
+        f"FROM {quote_parts(statement.name)} AS {quote(visible)} WHERE {statement.where}",
         arguments,
     )
-    return Selection(predicate, found_positions(lake.engine, frame))
+    return Selection(predicate, frame, view.snapshot_id)

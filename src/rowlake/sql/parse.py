@@ -14,13 +14,13 @@ from rowlake.sql.cursor import Cursor
 from rowlake.sql.lexer import Kind
 from rowlake.sql.parse_alter import parse_alter
 from rowlake.sql.parse_create import QUERY_WORDS, parse_create, parse_drop, parse_replace
+from rowlake.sql.parse_row_level import parse_row_level
 from rowlake.sql.parse_show import parse_describe, parse_show, parse_use
 from rowlake.sql.parse_write import (
     parse_call,
     parse_explain,
     parse_insert,
     parse_optimize,
-    parse_row_level,
     parse_truncate,
     parse_vacuum,
     parse_with,

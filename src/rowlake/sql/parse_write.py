@@ -1,4 +1,4 @@
-"""INSERT, TRUNCATE, the row-level statements, OPTIMIZE, VACUUM and CALL."""
+"""INSERT, TRUNCATE, what stands before row-level statements, OPTIMIZE, VACUUM and CALL."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from rowlake.sql.lexer import Kind
 from rowlake.sql.parse_create import QUERY_WORDS
+from rowlake.sql.parse_row_level import VERBS, parse_row_level
+from rowlake.sql.row_statements import Explain, Merge, Update
 from rowlake.sql.statements import (
     Argument,
     Call,
@@ -14,7 +16,6 @@ from rowlake.sql.statements import (
     Name,
     Optimize,
     Passthrough,
-    RowLevel,
     Statement,
     StaticPartition,
     Truncate,
@@ -92,15 +93,18 @@ def _take_insert_columns(cursor: Cursor) -> tuple[str, ...] | None:
 
 
 def parse_with(cursor: Cursor) -> Statement | None:
-    """WITH … INSERT; None where it is a query."""
-    depth = 0
+    """WITH … before INSERT, DELETE, UPDATE or MERGE; None where it is a query."""
+    start, depth = cursor.current.start, 0
     while cursor.current.kind is not Kind.END:
         token = cursor.current
         depth += (token.text == "(") - (token.text == ")") if token.kind is Kind.SYMBOL else 0
-        if depth == 0 and token.word == "INSERT":
-            return parse_insert(cursor, cursor.text[: token.start])
-        if depth == 0 and token.word in ("SELECT", "FROM", "VALUES", "TABLE"):
-            return None
+        if depth == 0 and cursor.peek(-1).text == ")":
+            if token.word == "INSERT":
+                return parse_insert(cursor, cursor.text[start : token.start])
+            if token.word in VERBS:
+                return parse_row_level(cursor, cursor.text[start : token.start])
+            if token.word in QUERY_WORDS or token.text == "(":
+                return None
         cursor.advance()
     return None
 
@@ -115,36 +119,17 @@ def parse_truncate(cursor: Cursor) -> Statement:
     return Truncate(name)
 
 
-def parse_row_level(cursor: Cursor, *, explain: bool = False) -> Statement:
-    """DELETE FROM in full; of UPDATE, MERGE INTO and EXPLAIN the verb and the target."""
-    verb = cursor.advance().word
-    if verb == "DELETE":
-        cursor.expect("FROM")
-        if not explain:
-            return _delete(cursor)
-    if verb == "MERGE":
-        cursor.accept("WITH", "SCHEMA", "EVOLUTION")
-        cursor.expect("INTO")
-    return RowLevel(verb, cursor.dotted_name(_TABLE), cursor.text, explain)
-
-
-def _delete(cursor: Cursor) -> Delete:
-    name = cursor.dotted_name(_TABLE)
-    alias = None
-    if cursor.accept("AS") or (cursor.current.is_name and not cursor.at_words("WHERE")):
-        alias = cursor.name("an alias")
-    if not cursor.accept("WHERE"):
-        cursor.expect_end()
-        return Delete(name, alias)
-    return Delete(name, alias, cursor.rest())
-
-
 def parse_explain(cursor: Cursor) -> Statement:
     """EXPLAIN of a row-level statement; of anything else it is Spark's."""
     cursor.expect("EXPLAIN")
     cursor.accept_one("EXTENDED", "FORMATTED", "CODEGEN", "COST", "LOGICAL")
-    if cursor.current.word in ("DELETE", "UPDATE", "MERGE"):
-        return parse_row_level(cursor, explain=True)
+    explained: Statement | None = None
+    if cursor.current.word in VERBS:
+        explained = parse_row_level(cursor)
+    elif cursor.at_words("WITH"):
+        explained = parse_with(cursor)
+    if isinstance(explained, (Delete, Update, Merge)):
+        return Explain(explained)
     return Passthrough(cursor.text)
 
 

@@ -35,12 +35,13 @@ class Clause:
 
 @dataclass(frozen=True)
 class Update:
-    """UPDATE t [AS alias] SET … [WHERE condition]."""
+    """UPDATE t [AS alias] SET … [WHERE condition]; `with_clause` as for `Merge`."""
 
     name: Name
     assignments: tuple[Assignment, ...]
     alias: str | None = None
     where: str | None = None
+    with_clause: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rowlake.sql.row_statements import Explain, Merge, Update
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -428,21 +430,15 @@ class Truncate:
 
 @dataclass(frozen=True)
 class Delete:
-    """DELETE FROM t [AS alias] [WHERE condition]; `where` is the text of the condition."""
+    """DELETE FROM t [AS alias] [WHERE condition]; `where` is the text of the condition.
+
+    `with_clause` is the text `WITH …` that stood before DELETE.
+    """
 
     name: Name
     alias: str | None = None
     where: str | None = None
-
-
-@dataclass(frozen=True)
-class RowLevel:
-    """UPDATE or MERGE, and EXPLAIN of row-level statements: `verb`, the target, the whole text."""
-
-    verb: str
-    name: Name
-    text: str
-    explain: bool = False
+    with_clause: str = ""
 
 
 @dataclass(frozen=True)
@@ -505,7 +501,9 @@ Statement = (
     | Insert
     | Truncate
     | Delete
-    | RowLevel
+    | Update
+    | Merge
+    | Explain
     | Optimize
     | Vacuum
     | Call

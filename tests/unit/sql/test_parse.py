@@ -236,19 +236,6 @@ def test_other_statements_are_left_to_spark(text):
     assert parse(text) == s.Passthrough(text)
 
 
-@pytest.mark.parametrize(
-    "verb, text",
-    [
-        ("UPDATE", "UPDATE ns.t SET a = 1"),
-        ("MERGE", "MERGE INTO ns.t USING u ON t.a = u.a WHEN MATCHED THEN DELETE"),
-        ("MERGE", "MERGE WITH SCHEMA EVOLUTION INTO ns.t USING u ON true WHEN MATCHED THEN DELETE"),
-    ],
-)
-def test_row_level_statements_name_their_target(verb, text):
-    assert parse(text) == s.RowLevel(verb, ("ns", "t"), text)
-    assert parse(f"EXPLAIN {text}") == s.RowLevel(verb, ("ns", "t"), f"EXPLAIN {text}", True)
-
-
 def test_create_table_with_everything():
     found = created(
         """CREATE OR REPLACE TABLE ns.t (

@@ -1,0 +1,64 @@
+"""DELETE, UPDATE and MERGE to the module that runs each; the way in for statements and builder.
+
+Arguments by position (`?`) become named ones first: conditions and values are put into other texts
+and in another order than they were written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rowlake.errors import InvalidStatementError
+from rowlake.sql.execute_delete import delete_rows
+from rowlake.sql.execute_merge import merge_rows
+from rowlake.sql.execute_update import update_rows
+from rowlake.sql.lexer import Kind, Lexer
+from rowlake.sql.pushdown import spliced
+from rowlake.sql.row_statements import Update
+from rowlake.sql.statements import Delete
+
+if TYPE_CHECKING:
+    from rowlake.lake import Lake
+    from rowlake.model.result import Result
+    from rowlake.sql.row_statements import Merge
+
+    Changing = TypeVar("Changing", bound=Delete | Update | Merge)
+
+MAIN = "main"
+_ARGUMENT = "rowlake_argument_"
+
+
+def change_rows(
+    lake: Lake, statement: Delete | Update | Merge, arguments: Any = None, **options: Any
+) -> Result:
+    """Run a row-level statement; `options` are those of every write (`branch`, `mode`, …)."""
+    if options.get("branch") not in (None, MAIN):
+        statement = on_branch(statement, options.pop("branch"))
+    if isinstance(statement, Delete):
+        return delete_rows(lake, statement, arguments, **options)
+    if isinstance(statement, Update):
+        return update_rows(lake, statement, arguments, **options)
+    return merge_rows(lake, statement, arguments, **options)
+
+
+def on_branch(statement: Changing, branch: str) -> Changing:
+    """Return a statement on a branch of its table, as if its name had said so."""
+    alias = statement.alias or statement.name[-1]
+    return replace(statement, name=(*statement.name, f"branch_{branch}"), alias=alias)
+
+
+def with_named_arguments(text: str, arguments: Any) -> tuple[str, Any]:
+    """Return a statement in which every `?` has a name, and the arguments by these names."""
+    if not arguments or isinstance(arguments, Mapping):
+        return text, arguments
+    marks = [token for token in Lexer(text).all() if token.kind is Kind.PARAMETER]
+    marks = [token for token in marks if token.text == "?"]
+    if len(marks) != len(arguments):
+        raise InvalidStatementError(
+            f"The statement has {len(marks)} parameters (?) but {len(arguments)} arguments."
+        )
+    names = [f"{_ARGUMENT}{index}" for index in range(len(marks))]
+    edits = [(t.start, t.end, f":{name}") for t, name in zip(marks, names, strict=True)]
+    return spliced(text, edits), dict(zip(names, arguments, strict=True))
