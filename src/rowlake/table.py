@@ -31,13 +31,12 @@ if TYPE_CHECKING:
     from rowlake.model.result import Result
     from rowlake.model.view import SnapshotInfo
     from rowlake.rowlevel import delete as deletion
-    from rowlake.rowlevel import gather
     from rowlake.sql import condition, refusals
     from rowlake.verbs import alter, ingest, inspect, pick, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (plan,) = deferred("rowlake", "plan")
-    deletion, gather = deferred("rowlake.rowlevel", "delete gather")
+    (deletion,) = deferred("rowlake.rowlevel", "delete")
     condition, refusals = deferred("rowlake.sql", "condition refusals")
     alter, ingest, inspect, pick, read, wap, write = deferred(
         "rowlake.verbs", "alter ingest inspect pick read wap write"
@@ -138,7 +137,7 @@ class Table:
 
     def append(self, rows: Any, **options: Any) -> Result:
         """Add rows: a Spark DataFrame, an Arrow table, a pandas or polars frame, dicts, a path."""
-        handle, chosen = self._for_write(options)
+        handle, chosen = self.for_write(options)
         self._handle, result = write.append(handle, self._engine, rows, chosen)
         return result
 
@@ -155,7 +154,7 @@ class Table:
 
         Partition values come from `key=value` folders, of which the filter picks some.
         """
-        handle, chosen = self._for_write(options)
+        handle, chosen = self.for_write(options)
         self._handle, result = ingest.add_files(
             handle,
             self._engine,
@@ -176,7 +175,7 @@ class Table:
         **options: Any,
     ) -> Result:
         """Replace all rows, those that a filter selects, or (dynamic) the partitions hit."""
-        handle, chosen = self._for_write(options)
+        handle, chosen = self.for_write(options)
         predicate = None if where is None else _whole_predicate(where, handle)
         self._handle, result = write.overwrite(
             handle, self._engine, rows, chosen, where=predicate, dynamic=dynamic
@@ -185,7 +184,7 @@ class Table:
 
     def truncate(self, **options: Any) -> Result:
         """Remove all rows; metadata only."""
-        handle, chosen = self._for_write(options)
+        handle, chosen = self.for_write(options)
         self._handle, result = write.truncate(handle, chosen)
         return result
 
@@ -195,14 +194,9 @@ class Table:
         `mode` is `auto` (decided per file), `copy-on-write` or `merge-on-read`; `isolation` is
         `serializable` or `snapshot`; `branch` as for every write.
         """
-        selection = self._selection(self.handle, where, options.get("branch", "main"))
-        return self.delete_selected(selection, **options)
-
-    def delete_selected(self, selection: deletion.Selection, **options: Any) -> Result:
-        """Delete the rows of a selection that is made already."""
-        self._handle, result = deletion.delete(
-            self.handle, self._engine, selection, _options(options)
-        )
+        handle, chosen = self.for_write(options)
+        selection = self._selection(handle, where, chosen.branch)
+        self._handle, result = deletion.delete(handle, self._engine, selection, chosen)
         return result
 
     def _selection(
@@ -218,15 +212,18 @@ class Table:
         pushed = condition.pushed_condition(where, schema)
         if pushed.exact:
             return deletion.Selection(plan.bind(pushed.predicate, schema))
-        ref = branch if branch in handle.metadata.refs else None
+        view = write.view_for_write(handle, branch)
         needed = [*condition.columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
-        request = read.Request(needed, pushed.predicate, ref=ref)
+        request = read.Request(needed, pushed.predicate, snapshot_id=view.snapshot_id)
         with refusals.told_plainly(None, where, moved=True):
             frame = read.frame(handle, self._engine, request).where(where)
-        found = gather.found_positions(self._engine, frame.select(FILE_COLUMN, POS_COLUMN))
-        return deletion.Selection(plan.bind(pushed.predicate, schema), found)
+        found = frame.select(FILE_COLUMN, POS_COLUMN)
+        return deletion.Selection(
+            plan.bind(pushed.predicate, schema), found, snapshot_id=view.snapshot_id
+        )
 
-    def _for_write(self, given: Mapping[str, Any]) -> tuple[TableHandle, write.WriteOptions]:
+    def for_write(self, given: Mapping[str, Any]) -> tuple[TableHandle, write.WriteOptions]:
+        """Return the newest metadata and the options of a write, its settings for WAP applied."""
         return wap.audited(
             self.handle, self._engine, _options(given), names_branch="branch" in given
         )

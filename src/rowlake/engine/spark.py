@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from rowlake.engine.datasource import Planner
+    from rowlake.model.partition import SortField
     from rowlake.model.schema import Schema
     from rowlake.write.distribution import Distribution
 
@@ -105,6 +106,16 @@ class Engine:
         if is_remote(self.spark):
             return _remote_slots(self.spark)
         return int(self.spark.sparkContext.defaultParallelism)
+
+    @property
+    def is_one_machine(self) -> bool:
+        """True where every task runs on the driver's machine and sees its disks."""
+        if not self.has_session:
+            return self._given is None and active_session() is None
+        if is_remote(self.spark):
+            return False
+        master = str(self.spark.sparkContext.master)
+        return master == "local" or master.startswith("local[")
 
     @cached_property
     def has_time(self) -> bool:
@@ -204,6 +215,18 @@ class Engine:
         from rowlake.engine.distribute import distribute
 
         return distribute(df, distribution, schema, slots=self.slots, asked=asked)
+
+    def clustered(
+        self,
+        df: DataFrame,
+        groups: Sequence[SortField],
+        order: Sequence[SortField],
+        schema: Schema,
+    ) -> DataFrame:
+        """Return the rows with those of equal `groups` in one task, sorted there by `order`."""
+        from rowlake.engine.distribute import cluster
+
+        return cluster(df, groups, order, schema, has_time=self.has_time)
 
     def from_arrow(self, table: pa.Table) -> DataFrame:
         """Return an Arrow table as a DataFrame, in Spark's types."""

@@ -1,9 +1,10 @@
-"""The delete kernel: one task's data files, matched and changed where they are read.
+"""The change kernel: one task's data files, matched and changed where they are read.
 
-Comes in: data files with the deletes that apply, a predicate or positions found elsewhere, and how
-to write. Goes out: one row per file that has matching rows (`OUTCOMES`), and one per file written.
-A task reads only the predicate's columns of files without matches; what it rewrites is never
-shuffled. Files are whole: the vector of a data file is made by one task.
+Comes in: data files with the deletes that apply, staged source rows and clauses. Goes out: rows
+of `OUTCOMES`: one per file that changed, one per part of the source, one per file written. A task
+reads only the key columns of files without matches; what it rewrites is never shuffled. Files are
+whole: the vector of a data file is made by one task. Memory is bounded by the source's parts, the
+matches of one file and a batch.
 """
 
 from __future__ import annotations
@@ -15,143 +16,204 @@ import numpy as np
 import pyarrow as pa
 
 from rowlake.model.files import WRITTEN_FILES, Content
-from rowlake.model.schema import FIELD_ID, Schema
-from rowlake.model.task import POS_COLUMN, POS_COLUMN_ID, ScanTask
+from rowlake.model.merge import Action, When
+from rowlake.model.schema import Schema
+from rowlake.model.task import ScanTask
 from rowlake.rowlevel.marks import Marked, MarkWriter, Partition
-from rowlake.rowlevel.strategy import Mode, Way, way_for
+from rowlake.rowlevel.matches import POSITION, Changes, changes_of
+from rowlake.rowlevel.rows import inserted_rows, patched, target_columns, updated_rows
+from rowlake.rowlevel.source import Part, Source, flags
+from rowlake.rowlevel.strategy import Way, way_for
+from rowlake.rowlevel.task import OUTCOMES, ChangeTask, TaskClause
 from rowlake.scan.deletes import load_deletes
-from rowlake.scan.kernel import scan_kernel
+from rowlake.scan.kernel import picked_rows, scan_kernel
 from rowlake.storage.files import Storage
 from rowlake.write.kernel import remove_written, write_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from rowlake.model.task import FileTask, ScanContext
-    from rowlake.write.context import WriteContext
+    from rowlake.model.task import FileTask
 
-_DELETE_KEY = pa.struct([("location", pa.string()), ("content_offset", pa.int64())])
-OUTCOMES = pa.schema(
-    [
-        pa.field("source", pa.string()),
-        pa.field("way", pa.string()),
-        pa.field("matched", pa.int64()),
-        pa.field("copied", pa.int64()),
-        pa.field("replaced_deletes", pa.list_(_DELETE_KEY)),
-        pa.field("file", pa.struct(list(WRITTEN_FILES))),
-    ]
-)
-_POSITION = pa.field(POS_COLUMN, pa.int64(), metadata={FIELD_ID: str(POS_COLUMN_ID).encode()})
+    Numbers = NDArray[np.int64]
 
-
-@dataclass(frozen=True)
-class DeleteTask:
-    """Some data files to delete rows from.
-
-    `partitions` are the encoded partitions of `files`, in their order. `positions` has the rows
-    to delete by location where they are known; None: those of the context's predicate.
-    """
-
-    context: ScanContext
-    files: tuple[FileTask, ...]
-    partitions: tuple[Partition, ...]
-    mode: Mode
-    write: WriteContext
-    delete_folder: str
-    format_version: int
-    granularity: str
-    positions: Mapping[str, NDArray[np.int64]] | None = None
+_INSERT_ROWS = 1 << 18
 
 
 @dataclass
 class _Work:
-    """What came of a task's files so far."""
+    """What came of a task so far."""
 
-    sources: list[dict[str, Any]] = field(default_factory=list)
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
     marked: list[Marked] = field(default_factory=list)
-    written: list[pa.Table] = field(default_factory=list)
 
 
-def delete_kernel(task: DeleteTask) -> Iterator[pa.RecordBatch]:
-    """Delete the matching rows of a task's files; on failure remove what it wrote."""
+def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
+    """Change the rows of a task's files, insert what is left; on failure remove what it wrote."""
     storage = Storage(task.context.io_properties)
-    work = _Work()
+    source, work = Source(task, storage), _Work()
+    written = WRITTEN_FILES.empty_table()
     try:
-        for file, partition in zip(task.files, task.partitions, strict=True):
-            _change(task, file, partition, work, storage)
+        new_rows = _new_rows(task, source, work, storage)
+        written = pa.Table.from_batches(list(write_batches(task.write, new_rows)), WRITTEN_FILES)
         writer = MarkWriter(task.delete_folder, task.format_version, task.granularity, storage)
-        work.written.append(writer.write(work.marked))
+        written = pa.concat_tables([written, writer.write(work.marked)])
     except BaseException:
-        for files in work.written:
-            remove_written(files, storage)
+        remove_written(written, storage)
         raise
-    yield from _outcomes(work)
+    if any(clause.when is When.NOT_MATCHED for clause in task.clauses):
+        work.outcomes += [
+            {"part": part.number, "matched": part.matched_bitmap()}
+            for part in source.parts
+            if part.number not in task.owned
+        ]
+    yield from _outcomes(work.outcomes, written)
 
 
-def _change(
-    task: DeleteTask, file: FileTask, partition: Partition, work: _Work, storage: Storage
-) -> None:
-    matched = _matched(task, file)
-    if not len(matched):
-        return
+def _new_rows(
+    task: ChangeTask, source: Source, work: _Work, storage: Storage
+) -> Iterator[pa.RecordBatch]:
+    """Yield all rows to be written: new versions, copies beside them, inserts."""
+    for file, partition, parts in zip(task.files, task.partitions, task.parts, strict=True):
+        changes = changes_of(task, file, parts, source)
+        if len(changes):
+            yield from _changed(task, file, partition, changes, work, storage)
+        elif changes.unchanged:
+            work.outcomes.append({"source": None, "unchanged": changes.unchanged})
+    for number in sorted(task.owned):
+        yield from _inserted(task, source.part(number), work)
+
+
+def _changed(
+    task: ChangeTask,
+    file: FileTask,
+    partition: Partition,
+    changes: Changes,
+    work: _Work,
+    storage: Storage,
+) -> Iterator[pa.RecordBatch]:
     deletes = load_deletes(task.context, file, storage)
     # Rows that equality deletes hide are not counted here: such a file is never taken for empty.
     live = file.record_count - len(deletes.positions)
-    way = way_for(task.mode, matched=len(matched), live=live)
-    outcome: dict[str, Any] = {"source": file.location, "way": way.value, "matched": len(matched)}
+    way = way_for(task.mode, matched=len(changes), live=live)
+    updates = changes.of(task, Action.UPDATE)
+    outcome: dict[str, Any] = {
+        "source": file.location,
+        "way": way.value,
+        "updated": len(updates),
+        "deleted": len(changes) - len(updates),
+        "unchanged": changes.unchanged,
+        "copied": 0,
+    }
     if way is Way.REWRITE:
-        written = pa.Table.from_batches(
-            list(write_batches(task.write, _kept_rows(task, file, matched))), WRITTEN_FILES
-        )
-        work.written.append(written)
-        outcome["copied"] = sum(written["record_count"].to_pylist())
-    elif way is Way.MARK:
-        every = np.union1d(deletes.positions, matched)
+        for batch in _rewritten(task, file, changes):
+            outcome["copied"] += batch.num_rows
+            yield batch
+        outcome["copied"] -= len(updates)
+    else:
+        yield from _updated(task, file, updates)
+    if way is Way.MARK:
+        every = np.union1d(deletes.positions, changes.positions)
         work.marked.append(Marked(file.location, file.spec_id, partition, every))
-        outcome["replaced_deletes"] = [
-            {"location": old.location, "content_offset": old.content_offset}
-            for old in file.deletes
-            if old.content is Content.POSITION_DELETES
-            and (old.is_vector or old.referenced_data_file == file.location)
-        ]
-    work.sources.append(outcome)
+        outcome["replaced_deletes"] = _replaced(file)
+    work.outcomes.append(outcome)
 
 
-def _matched(task: DeleteTask, file: FileTask) -> NDArray[np.int64]:
-    """Return the positions of the live rows of a file that match."""
-    if task.positions is not None:
-        return task.positions.get(file.location, np.empty(0, np.int64))
-    context = replace(task.context, projection=Schema(pa.schema([_POSITION])), exact=True)
-    batches = scan_kernel(ScanTask(context, (file,)))
-    parts = [np.asarray(batch.column(0)) for batch in batches]
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+def _replaced(file: FileTask) -> list[dict[str, Any]]:
+    """Return the deletes that only this file has: the new ones hold their positions too."""
+    return [
+        {"location": old.location, "content_offset": old.content_offset}
+        for old in file.deletes
+        if old.content is Content.POSITION_DELETES
+        and (old.is_vector or old.referenced_data_file == file.location)
+    ]
 
 
-def _kept_rows(
-    task: DeleteTask, file: FileTask, matched: NDArray[np.int64]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the live rows of a file that do not match, with all that is to be written."""
+def _updated(task: ChangeTask, file: FileTask, updates: Changes) -> Iterator[pa.RecordBatch]:
+    """Yield the new versions of updated rows; reads only what stays of them."""
+    if not len(updates):
+        return
+    used = [task.clauses[number] for number in np.unique(updates.clause)]
+    schema = task.write.schema.arrow
+    columns = pa.schema([*target_columns(schema, used), POSITION])
+    context = replace(task.context, projection=Schema(columns), predicate=None, exact=False)
+    for batch in picked_rows(context, file, updates.positions):
+        first = int(np.searchsorted(updates.positions, batch.column(POSITION.name)[0].as_py()))
+        chosen = np.zeros(len(updates), np.bool_)
+        chosen[first : first + batch.num_rows] = True
+        yield _new_versions(task, batch, updates.where(chosen))
+
+
+def _new_versions(task: ChangeTask, batch: pa.RecordBatch, updates: Changes) -> pa.RecordBatch:
+    """Return rows of the target (one for each update) as they are updated."""
+    source, rows = _source_rows(updates)
+    clauses = [
+        (task.clauses[number], np.flatnonzero(updates.clause == number))
+        for number in np.unique(updates.clause)
+    ]
+    return updated_rows(task.write.schema.arrow, batch, source, rows, clauses)
+
+
+def _source_rows(updates: Changes) -> tuple[pa.Table, Numbers]:
+    """Return one table of source rows, and the row in it of each update."""
+    if len(updates.parts) == 1:
+        return updates.parts[0].rows, updates.source
+    if not updates.parts:
+        return pa.table({}), updates.source
+    offsets = np.cumsum([0, *(part.rows.num_rows for part in updates.parts)])
+    rows = np.where(updates.part >= 0, offsets[updates.part] + updates.source, -1)
+    return pa.concat_tables([part.rows for part in updates.parts]), rows
+
+
+def _rewritten(task: ChangeTask, file: FileTask, changes: Changes) -> Iterator[pa.RecordBatch]:
+    """Yield all live rows of a file: deleted ones left out, updated ones in their new version."""
     columns = task.write.schema.arrow
     context = replace(
-        task.context,
-        projection=Schema(columns.append(_POSITION)),
-        predicate=None,
-        exact=False,
+        task.context, projection=Schema(columns.append(POSITION)), predicate=None, exact=False
     )
+    deletes = np.array([clause.action is Action.DELETE for clause in task.clauses], np.bool_)
+    gone = changes.positions[deletes[changes.clause]]
+    updates = changes.of(task, Action.UPDATE)
     for batch in scan_kernel(ScanTask(context, (file,))):
         positions = np.asarray(batch.column(len(columns)))
-        gone = np.isin(positions, matched, assume_unique=True)
         rows = batch.select(columns.names)
-        yield rows.filter(pa.array(~gone)) if gone.any() else rows
+        low, high = np.searchsorted(updates.positions, (positions[0], positions[-1] + 1))
+        if low < high:
+            some = np.zeros(len(updates), np.bool_)
+            some[low:high] = True
+            mask = np.isin(positions, updates.positions[low:high], assume_unique=True)
+            new = _new_versions(task, rows.filter(pa.array(mask)), updates.where(some))
+            rows = patched(rows, mask, new)
+        lost = np.isin(positions, gone, assume_unique=True)
+        yield rows.filter(pa.array(~lost)) if lost.any() else rows
 
 
-def _outcomes(work: _Work) -> Iterator[pa.RecordBatch]:
-    if work.sources:
-        yield pa.RecordBatch.from_pylist(work.sources, OUTCOMES)
-    files = pa.concat_tables([WRITTEN_FILES.empty_table(), *work.written]).combine_chunks()
-    for batch in files.to_batches():
+def _inserted(task: ChangeTask, part: Part, work: _Work) -> Iterator[pa.RecordBatch]:
+    """Yield the source rows of a part that matched nothing, as the clauses insert them."""
+    left = np.flatnonzero(~part.matched)
+    count = 0
+    for _, clause in task.of(When.NOT_MATCHED):
+        own, left = _split(left, part, clause)
+        count += len(own)
+        for start in range(0, len(own), _INSERT_ROWS):
+            some = own[start : start + _INSERT_ROWS]
+            yield inserted_rows(task.write.schema.arrow, part.rows, some, clause)
+    work.outcomes.append({"part": part.number, "inserted": count})
+
+
+def _split(rows: Numbers, part: Part, clause: TaskClause) -> tuple[Numbers, Numbers]:
+    if clause.flag is None:
+        return rows, rows[:0]
+    chosen = flags(part.rows, clause.flag)[rows]
+    return rows[chosen], rows[~chosen]
+
+
+def _outcomes(found: list[dict[str, Any]], files: pa.Table) -> Iterator[pa.RecordBatch]:
+    if found:
+        yield pa.RecordBatch.from_pylist(found, OUTCOMES)
+    for batch in files.combine_chunks().to_batches():
         struct = pa.StructArray.from_arrays(batch.columns, fields=list(WRITTEN_FILES))
         columns = [pa.nulls(len(batch), kind.type) for kind in OUTCOMES][:-1]
         yield pa.RecordBatch.from_arrays([*columns, struct], schema=OUTCOMES)

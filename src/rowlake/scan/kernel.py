@@ -21,9 +21,12 @@ from rowlake.storage.files import Storage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rowlake.model.task import FileTask, ScanContext, ScanTask
 
-__all__ = ["output_schema", "scan_kernel"]
+__all__ = ["output_schema", "picked_rows", "scan_kernel"]
 
 
 def scan_kernel(task: ScanTask) -> Iterator[pa.RecordBatch]:
@@ -37,15 +40,26 @@ def scan_kernel(task: ScanTask) -> Iterator[pa.RecordBatch]:
     return coalesced(batches, task.context.batch_rows)
 
 
+def picked_rows(
+    context: ScanContext, task: FileTask, positions: NDArray[np.int64]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file at these sorted positions, as the scan of the file would."""
+    storage = Storage(context.io_properties)
+    return coalesced(_file_batches(context, task, storage, positions), context.batch_rows)
+
+
 def _file_batches(
-    context: ScanContext, task: FileTask, storage: Storage
+    context: ScanContext,
+    task: FileTask,
+    storage: Storage,
+    only: NDArray[np.int64] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     deletes = load_deletes(context, task, storage)
     with opened(
         task.location, task.file_format, storage, context.table_schema, context.name_mapping
     ) as source:
         with reading(task.location):
-            scan = FileScan(context, task, source, deletes)
+            scan = FileScan(context, task, source, deletes, only)
         batches = scan.batches()
         while True:
             with reading(task.location):

@@ -58,12 +58,18 @@ class Chosen:
 
 
 class FileScan:
-    """The scan of one data file."""
+    """The scan of one data file; `only` are sorted positions of the rows that are wanted."""
 
     def __init__(
-        self, context: ScanContext, task: FileTask, source: Source, deletes: Deletes
+        self,
+        context: ScanContext,
+        task: FileTask,
+        source: Source,
+        deletes: Deletes,
+        only: NDArray[np.int64] | None = None,
     ) -> None:
         self._context, self._task, self._source, self._deletes = context, task, source, deletes
+        self._only = only
         self.schema = output_schema(context)
         fields = list(self.schema)
         self._output = Output(fields, task, _type_of(fields, PARTITION_COLUMN_ID))
@@ -146,6 +152,7 @@ class FileScan:
             self._tested.bind(kept),
             [keys.bind(kept) for keys in self._keys],
             keeps_deleted=self._keeps_deleted,
+            only=self._only,
         )
 
     def emitted(self, stored: Sequence[pa.Array], rows: Rows) -> pa.RecordBatch:
@@ -168,7 +175,18 @@ class FileScan:
         if predicate is not None and units:
             may = self._source.may_match(units, predicate, self._tested)
             units = [unit for unit, matches in zip(units, may, strict=True) if matches]
-        return [unit for unit in units if unit.num_rows and not self._all_deleted(unit)]
+        return [
+            unit
+            for unit in units
+            if unit.num_rows and not self._all_deleted(unit) and self._is_wanted(unit)
+        ]
+
+    def _is_wanted(self, unit: Unit) -> bool:
+        if self._only is None:
+            return True
+        first, end = unit.first_row, unit.first_row + unit.num_rows
+        low, high = np.searchsorted(self._only, (first, end))
+        return bool(low < high)
 
     def _all_deleted(self, unit: Unit) -> bool:
         if self._keeps_deleted or not len(self._deletes.positions):
@@ -188,8 +206,9 @@ class _Chooser:
         keys: list[BoundColumns],
         *,
         keeps_deleted: bool,
+        only: NDArray[np.int64] | None,
     ) -> None:
-        self._context, self._deletes, self._tested = context, deletes, tested
+        self._context, self._deletes, self._tested, self._only = context, deletes, tested, only
         self._columns, self._keys, self._keeps_deleted = columns, keys, keeps_deleted
 
     def choose(self, raw: Raw) -> Chosen:
@@ -198,9 +217,19 @@ class _Chooser:
         mask = self._selected(raw, deleted)
         if deleted is not None and not self._keeps_deleted:
             mask = ~deleted if mask is None else mask & ~deleted
+        if self._only is not None:
+            wanted = self._wanted(raw)
+            mask = wanted if mask is None else mask & wanted
         if mask is not None and mask.all():
             mask = None
         return Chosen(mask, deleted)
+
+    def _wanted(self, raw: Raw) -> NDArray[np.bool_]:
+        assert self._only is not None
+        low, high = np.searchsorted(self._only, (raw.first_row, raw.first_row + raw.num_rows))
+        mask = np.zeros(raw.num_rows, np.bool_)
+        mask[self._only[low:high] - raw.first_row] = True
+        return mask
 
     def _deleted(self, raw: Raw) -> NDArray[np.bool_] | None:
         positions = self._deletes.in_range(raw.first_row, raw.num_rows)

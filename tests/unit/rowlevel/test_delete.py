@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rowlake.errors import CommitConflictError, InvalidStatementError
-from rowlake.rowlevel import delete as room
+from rowlake.rowlevel import change as room
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 
 MODES = ["auto", "copy-on-write", "merge-on-read"]
@@ -188,16 +188,16 @@ def test_a_delete_on_a_branch_leaves_main_alone(table, mode):
 
 def test_a_concurrent_append_conflicts_only_where_it_may_match(lake, table, mode, monkeypatch):
     table.append(sales(20))
-    run = room._run
+    run = room._Run._done
 
     def race(rows):
         def then(*args, **kwargs):
-            monkeypatch.setattr(room, "_run", run)
+            monkeypatch.setattr(room._Run, "_done", run)
             outcome = run(*args, **kwargs)
             lake.table("shop.sales").append(rows)
             return outcome
 
-        monkeypatch.setattr(room, "_run", then)
+        monkeypatch.setattr(room._Run, "_done", then)
 
     race(sales(5, 1000))
     assert table.delete("id < 3", mode=mode).rows_deleted == 3
@@ -214,15 +214,15 @@ def test_a_concurrent_append_conflicts_only_where_it_may_match(lake, table, mode
 def test_two_deletes_on_one_file_conflict_cleanly(lake, mode, version, monkeypatch):
     table = lake.create_table("shop.two", SALES, properties={"format-version": version})
     table.append(sales(20))
-    run = room._run
+    run = room._Run._done
 
     def then(*args, **kwargs):
-        monkeypatch.setattr(room, "_run", run)
+        monkeypatch.setattr(room._Run, "_done", run)
         outcome = run(*args, **kwargs)
         lake.table("shop.two").delete("id = 7", mode=mode)
         return outcome
 
-    monkeypatch.setattr(room, "_run", then)
+    monkeypatch.setattr(room._Run, "_done", then)
     with pytest.raises(CommitConflictError):
         table.delete("id = 8", mode=mode)
     assert table.arrow().num_rows == 19

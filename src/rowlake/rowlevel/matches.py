@@ -1,0 +1,278 @@
+"""Which rows of one data file change, and how: matches, then the clause of each.
+
+Comes in: a data file and the parts of the source that may match it. Goes out: `Changes`: sorted
+positions of live rows, with the source row and the clause of each. Only the key columns are read,
+then the columns that conditions need, of the matched rows alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rowlake.errors import CardinalityError
+from rowlake.model.merge import Action, When
+from rowlake.model.schema import FIELD_ID, Schema
+from rowlake.model.task import POS_COLUMN, POS_COLUMN_ID, ScanTask
+from rowlake.rowlevel.rows import are_equal, assigned
+from rowlake.rowlevel.source import flags
+from rowlake.scan.kernel import picked_rows, scan_kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.task import FileTask, ScanContext
+    from rowlake.rowlevel.source import Part, Source
+    from rowlake.rowlevel.task import ChangeTask, TaskClause
+
+    Numbers = NDArray[np.int64]
+
+POSITION = pa.field(POS_COLUMN, pa.int64(), metadata={FIELD_ID: str(POS_COLUMN_ID).encode()})
+_SAMPLES = 10
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The rows of one data file that change, in their order.
+
+    `parts` are the parts of the source, `part[i]` and `source[i]` the source row of a changed row
+    (-1 where it has none), `clause[i]` the number of its clause. `unchanged` rows matched, but hold
+    the new values already.
+    """
+
+    positions: Numbers
+    parts: tuple[Part, ...]
+    part: Numbers
+    source: Numbers
+    clause: Numbers
+    unchanged: int = 0
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Changes:
+        """Return some of the changes."""
+        return replace(
+            self,
+            positions=self.positions[chosen],
+            part=self.part[chosen],
+            source=self.source[chosen],
+            clause=self.clause[chosen],
+        )
+
+    def of(self, task: ChangeTask, action: Action) -> Changes:
+        """Return the changes of one kind."""
+        kinds = np.array([clause.action is action for clause in task.clauses], np.bool_)
+        return self.where(kinds[self.clause])
+
+
+def changes_of(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: Source) -> Changes:
+    """Return what changes in a file; source rows that match count as matched from now on."""
+    loaded = tuple(source.part(number) for number in parts)
+    found = _matched(task, file, loaded)
+    if task.checks_cardinality:
+        _validate_cardinality(task, file, found)
+    first = np.concatenate([[True], found.positions[1:] != found.positions[:-1]])
+    found = found.where(first[: len(found)])
+    matched = found.positions
+    found = _with_clauses(task, file, found)
+    if task.of(When.NOT_MATCHED_BY_SOURCE):
+        found = _joined(found, _left_over(task, file, matched, found))
+    if task.skips_unchanged:
+        found = _without_unchanged(task, file, found)
+    return found
+
+
+def _matched(task: ChangeTask, file: FileTask, parts: tuple[Part, ...]) -> Changes:
+    if task.matching.position is not None:
+        return _by_position(file, parts)
+    if task.matching.keys:
+        return _by_key(task, file, parts)
+    positions = _positions(task.context, file, task.context.predicate)
+    zeros = np.zeros(len(positions), np.int64)
+    return Changes(positions, parts, zeros if parts else zeros - 1, zeros, zeros)
+
+
+def _by_position(file: FileTask, parts: tuple[Part, ...]) -> Changes:
+    found = [part.at(file.location) for part in parts]
+    return _ordered(parts, [(each.target, each.source) for each in found])
+
+
+def _by_key(task: ChangeTask, file: FileTask, parts: tuple[Part, ...]) -> Changes:
+    names = [target for target, _ in task.matching.keys]
+    fields = [task.context.table_schema.arrow.field(name) for name in names]
+    context = replace(task.context, projection=Schema(pa.schema([*fields, POSITION])), exact=True)
+    assert task.staged_schema is not None
+    types = [task.staged_schema.field(staged).type for _, staged in task.matching.keys]
+    found: list[list[tuple[Numbers, Numbers]]] = [[] for _ in parts]
+    for batch in scan_kernel(ScanTask(context, (file,))):
+        keys = [
+            column if column.type.equals(kind) else column.cast(kind)
+            for column, kind in zip(batch.columns, types, strict=False)
+        ]
+        positions = np.asarray(batch.column(len(names)))
+        for number, part in enumerate(parts):
+            pairs = part.probe(keys)
+            found[number].append((positions[pairs.target], pairs.source))
+    return _ordered(parts, [_concatenated(each) for each in found])
+
+
+def _concatenated(pairs: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
+    if not pairs:
+        return _NONE, _NONE
+    return np.concatenate([one for one, _ in pairs]), np.concatenate([two for _, two in pairs])
+
+
+def _ordered(parts: tuple[Part, ...], found: list[tuple[Numbers, Numbers]]) -> Changes:
+    positions, source = _concatenated(found)
+    part = np.repeat(np.arange(len(found)), [len(one) for one, _ in found])
+    if len(found) > 1:
+        order = np.argsort(positions, kind="stable")
+        positions, source, part = positions[order], source[order], part[order]
+    return Changes(positions, parts, part, source, np.zeros(len(positions), np.int64))
+
+
+def _positions(
+    context: ScanContext,
+    file: FileTask,
+    predicate: Predicate | None,
+    only: Numbers | None = None,
+) -> Numbers:
+    """Return the positions of live rows for which a predicate is TRUE."""
+    context = replace(
+        context, projection=Schema(pa.schema([POSITION])), predicate=predicate, exact=True
+    )
+    batches = (
+        scan_kernel(ScanTask(context, (file,)))
+        if only is None
+        else picked_rows(context, file, only)
+    )
+    parts = [np.asarray(batch.column(0)) for batch in batches]
+    return np.concatenate(parts) if parts else _NONE
+
+
+# --- clauses
+
+
+def _with_clauses(task: ChangeTask, file: FileTask, found: Changes) -> Changes:
+    """Return the matched rows that a clause is for, each with the first one that is."""
+    number = np.full(len(found), -1, np.int64)
+    for index, clause in task.of(When.MATCHED):
+        open_rows = np.flatnonzero(number < 0)
+        if not len(open_rows):
+            break
+        number[open_rows[_applies(task, file, clause, found, open_rows)]] = index
+    return replace(found, clause=number).where(number >= 0)
+
+
+def _applies(
+    task: ChangeTask, file: FileTask, clause: TaskClause, found: Changes, rows: Numbers
+) -> NDArray[np.bool_]:
+    """Return which of some matched rows a clause is for."""
+    result = np.ones(len(rows), np.bool_)
+    if clause.flag is not None:
+        for number, part in enumerate(found.parts):
+            own = found.part[rows] == number
+            result[own] = flags(part.rows, clause.flag)[found.source[rows][own]]
+    if clause.predicate is not None:
+        wanted = found.positions[rows[result]]
+        held = _positions(task.context, file, clause.predicate, wanted)
+        result[result] = np.isin(wanted, held, assume_unique=True)
+    return result
+
+
+def _left_over(task: ChangeTask, file: FileTask, matched: Numbers, found: Changes) -> Changes:
+    """Return the rows without a match that a clause is for."""
+    taken = matched
+    positions, numbers = [], []
+    for index, clause in task.of(When.NOT_MATCHED_BY_SOURCE):
+        held = _positions(task.context, file, clause.predicate)
+        own = held[~np.isin(held, taken, assume_unique=True)]
+        positions.append(own)
+        numbers.append(np.full(len(own), index))
+        taken = np.union1d(taken, own)
+        if clause.predicate is None:
+            break
+    every = np.concatenate(positions)
+    nothing = np.full(len(every), -1, np.int64)
+    return Changes(every, found.parts, nothing, nothing, np.concatenate(numbers))
+
+
+def _joined(one: Changes, other: Changes) -> Changes:
+    positions = np.concatenate([one.positions, other.positions])
+    order = np.argsort(positions, kind="stable")
+    return Changes(
+        positions[order],
+        one.parts,
+        np.concatenate([one.part, other.part])[order],
+        np.concatenate([one.source, other.source])[order],
+        np.concatenate([one.clause, other.clause])[order],
+    )
+
+
+def _without_unchanged(task: ChangeTask, file: FileTask, found: Changes) -> Changes:
+    """Return the changes without updates to what a row holds already."""
+    changed = np.ones(len(found), np.bool_)
+    for number, clause in enumerate(task.clauses):
+        own = np.flatnonzero(found.clause == number)
+        if clause.action is Action.UPDATE and len(own):
+            changed[own] = _differs(task, file, clause, found, own)
+    return replace(found.where(changed), unchanged=int(np.count_nonzero(~changed)))
+
+
+def _differs(
+    task: ChangeTask, file: FileTask, clause: TaskClause, found: Changes, rows: Numbers
+) -> NDArray[np.bool_]:
+    fields = [task.context.table_schema.arrow.field(name) for name in clause.values]
+    context = replace(task.context, projection=Schema(pa.schema(fields)), predicate=None)
+    result, start = np.zeros(len(rows), np.bool_), 0
+    for batch in picked_rows(context, file, found.positions[rows]):
+        some = rows[start : start + batch.num_rows]
+        differs = np.zeros(batch.num_rows, np.bool_)
+        for number, part in enumerate(found.parts):
+            own = np.flatnonzero(found.part[some] == number)
+            if not len(own):
+                continue
+            for name, value in clause.values.items():
+                old = batch.column(name)
+                old = old if len(own) == batch.num_rows else old.take(pa.array(own))
+                new = assigned(value, part.rows, found.source[some[own]])
+                differs[own] |= ~are_equal(old, new)
+        result[start : start + batch.num_rows] = differs
+        start += batch.num_rows
+    return result
+
+
+# --- cardinality
+
+
+def _validate_cardinality(task: ChangeTask, file: FileTask, found: Changes) -> None:
+    """Raise where two source rows match one target row (spec of MERGE in SQL)."""
+    again = np.flatnonzero(found.positions[1:] == found.positions[:-1]) + 1
+    if not len(again):
+        return
+    keys = _samples(task, found, again)
+    where = f"{file.location}, position {found.positions[again[0]]}"
+    named = f" with {keys[0]}" if keys else ""
+    raise CardinalityError(
+        f"MERGE into {task.write.table}: 2 source rows match one target row ({where}){named}. A "
+        "target row can change once; make the keys unique in the source. Nothing was changed.",
+        keys=keys,
+    )
+
+
+def _samples(task: ChangeTask, found: Changes, again: Numbers) -> list[str]:
+    if not task.matching.keys:
+        return []
+    first = np.unique(found.positions[again], return_index=True)[1][:_SAMPLES]
+    texts = []
+    for place in again[first]:
+        rows = found.parts[int(found.part[place])].rows.slice(int(found.source[place]), 1)
+        values = [(name, rows[staged][0].as_py()) for name, staged in task.matching.keys]
+        texts.append(", ".join(f"{name}={value!r}" for name, value in values))
+    return texts

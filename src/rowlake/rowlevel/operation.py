@@ -1,0 +1,70 @@
+"""A row-level operation, ready to run: what the SQL and the methods of `Table` make.
+
+Everything that needs Spark's meaning of an expression has been evaluated: source rows are staged
+with the values that clauses assign, conditions are staged flags or bound predicates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rowlake.model.merge import Action, When
+from rowlake.model.predicate import TRUE
+from rowlake.rowlevel.staged import STAGED, Dealing
+from rowlake.rowlevel.task import Matching, TaskClause
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rowlake.model.predicate import Predicate
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Source rows, staged: `rows` of `STAGED`; bounds are those of `keys`, staged columns."""
+
+    schema: pa.Schema
+    keys: tuple[str, ...] = ()
+    dealing: Dealing = field(default_factory=Dealing)
+    rows: pa.Table = field(default_factory=STAGED.empty_table)
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """What to do with which rows.
+
+    - `predicate`: bound; target rows for which it is not TRUE match nothing (the WHERE of DELETE
+      and UPDATE, what ON says of the target alone);
+    - `snapshot_id`: what positions were found at; None where rows are matched by value;
+    - `reruns`: how often to plan anew where a commit that landed meanwhile forbids this one. Not
+      for a source that was read from the target.
+    """
+
+    verb: str
+    clauses: tuple[TaskClause, ...]
+    matching: Matching = field(default_factory=Matching)
+    predicate: Predicate = TRUE
+    staged: Staged | None = None
+    checks_cardinality: bool = False
+    skips_unchanged: bool = False
+    snapshot_id: int | None = None
+    reruns: int = 0
+
+    @property
+    def touches_unmatched(self) -> bool:
+        """True where target rows without a match change too."""
+        return any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
+
+    @property
+    def inserts(self) -> bool:
+        """True where source rows without a match are inserted."""
+        return any(clause.when is When.NOT_MATCHED for clause in self.clauses)
+
+    @property
+    def deletes_all_matched(self) -> bool:
+        """True where the predicate alone says which rows go."""
+        if len(self.clauses) != 1 or self.staged is not None:
+            return False
+        (only,) = self.clauses
+        return only.action is Action.DELETE and only.predicate is None

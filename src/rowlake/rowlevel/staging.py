@@ -1,0 +1,93 @@
+"""Staging in the driver: source rows of Spark or of Arrow to `Staged`, and away again.
+
+Staged files lie on a local disk where all tasks run on this machine, else beside the table's data.
+They live as long as the operation; a driver that dies leaves them to orphan removal.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.errors import RowlakeError
+from rowlake.model.schema import FIELD_ID, Schema
+from rowlake.rowlevel.operation import Staged
+from rowlake.rowlevel.staged import STAGED, Dealing, StageContext, stage_batches
+from rowlake.storage.files import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rowlake.engine.spark import Engine
+    from rowlake.model.view import TableView
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What staged rows look like: fields in the types that tasks want, keys, how they are dealt."""
+
+    fields: Sequence[pa.Field]
+    keys: tuple[str, ...] = ()
+    dealing: Dealing = field(default_factory=Dealing)
+
+    @property
+    def schema(self) -> Schema:
+        """The staged columns; whether a null may stand in one is seen when it is written."""
+        named = [one.with_nullable(True) for one in self.fields]
+        return Schema(pa.schema([_identified(one, at) for at, one in enumerate(named, start=1)]))
+
+
+def _identified(found: pa.Field, number: int) -> pa.Field:
+    metadata = found.metadata or {}
+    return found if FIELD_ID in metadata else found.with_metadata({FIELD_ID: str(number).encode()})
+
+
+class Staging:
+    """Where the rows of one operation are staged."""
+
+    def __init__(self, engine: Engine, view: TableView, folder: str) -> None:
+        self._engine, self._view, self.folder = engine, view, folder
+
+    def stage(self, rows: Any, shape: Shape, *, progress: Any = None) -> Staged:
+        """Stage a Spark DataFrame, or batches in the driver, once."""
+        schema = shape.schema
+        context = StageContext(
+            schema, shape.keys, shape.dealing, self.folder, dict(self._view.io_properties)
+        )
+        kernel = partial(stage_batches, context)
+        if hasattr(rows, "mapInArrow"):
+            found = self._engine.consume(
+                rows, kernel, STAGED, label=f"staging for {self._view.name}", progress=progress
+            )
+        else:
+            found = _local(kernel(rows))
+        return replace(Staged(schema.arrow, shape.keys, shape.dealing), rows=found)
+
+
+def _local(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(list(batches), STAGED)
+
+
+@contextmanager
+def staging(engine: Engine, view: TableView) -> Iterator[Staging]:
+    """Give a place to stage rows; what was staged is removed at the end, whatever comes."""
+    if engine.is_one_machine:
+        with tempfile.TemporaryDirectory(prefix="rowlake-staging-") as folder:
+            yield Staging(engine, view, Path(folder).as_uri())
+        return
+    place = view.properties.get("write.data.path") or f"{view.location}/data"
+    folder = f"{place.rstrip('/')}/staging-{uuid.uuid4()}"
+    try:
+        yield Staging(engine, view, folder)
+    finally:
+        # What cannot be removed is an orphan; it must not hide how the operation ended.
+        with suppress(RowlakeError):
+            storage = Storage(view.io_properties)
+            storage.delete([each.location for each in storage.list(folder)])
