@@ -51,6 +51,7 @@ class WriteOptions:
     properties: Mapping[str, str] = field(default_factory=dict)
     isolation: Isolation | None = None
     mode: str | None = None
+    deletes: str | None = None
     progress: Any = None
     stage_only: bool = False
 
