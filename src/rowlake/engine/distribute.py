@@ -16,10 +16,13 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 
 from rowlake.engine.present import is_uuid
+from rowlake.engine.types import spark_schema
 from rowlake.model.transform import apply_transform, parse_transform
 from rowlake.write.distribution import Distribution, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame
 
     from rowlake.model.partition import SortField
@@ -49,10 +52,48 @@ def distribute(
     return df.withColumns(keys).hint("rebalance", *map(f.col, keys)).drop(*keys)
 
 
-def key_column(key: SortField, schema: Schema) -> Any:
-    """Return a column that is equal for rows that the transform makes equal."""
+def cluster(
+    df: DataFrame,
+    groups: Sequence[SortField],
+    order: Sequence[SortField],
+    schema: Schema,
+    *,
+    has_time: bool,
+) -> DataFrame:
+    """Return the rows with those of equal groups in one task, sorted there by the order.
+
+    Equal means equal in the table's types, which the rows may still lack (uuids as text in any
+    case, say). Nothing splits a heavy group, as rebalancing would: its rows have to meet.
+    """
+    fitted = {
+        key.source_id: _fitted(df, schema, key.source_id, has_time) for key in (*groups, *order)
+    }
+    grouped = [key_column(key, schema, fitted[key.source_id]) for key in groups]
+    sorted_by = [fitted[key.source_id].asc_nulls_first() for key in order]
+    keys = {HELPER.format(number): column for number, column in enumerate(grouped)}
+    spread = df.withColumns(keys).repartition(*map(f.col, keys))
+    return spread.sortWithinPartitions(*sorted_by).drop(*keys)
+
+
+def _fitted(df: DataFrame, schema: Schema, field_id: int, has_time: bool) -> Any:
+    """Return a column in the table's type; a value that does not fit is null."""
+    path, field = schema.paths[field_id], schema.by_id[field_id]
+    column = _column(path)
+    if is_uuid(field):
+        return f.lower(column.cast("string"))
+    wanted = spark_schema(pa.schema([field]), has_time=has_time).fields[0].dataType
+    is_fit = len(path) > 1 or df.schema[path[0]].dataType == wanted
+    return column if is_fit else column.try_cast(wanted)
+
+
+def key_column(key: SortField, schema: Schema, column: Any = None) -> Any:
+    """Return a column that is equal for rows that the transform makes equal.
+
+    `column` is what to take for the source column, where that is not the plain one.
+    """
     field = schema.by_id[key.source_id]
-    column = _column(schema.paths[key.source_id])
+    if column is None:
+        column = _column(schema.paths[key.source_id])
     transform = parse_transform(key.transform)
     if transform.name == "bucket":
         return _bucket(key.transform, field)(column)

@@ -81,11 +81,12 @@ def write_position_deletes(
     """Write (file_path, pos) pairs, in any order, as a sorted Parquet position delete file."""
     ordered = deletes.select(["file_path", "pos"]).cast(POSITION_DELETES)
     ordered = ordered.sort_by([("file_path", "ascending"), ("pos", "ascending")])
-    schema = POSITION_DELETES.with_metadata(_FILE_METADATA)
+    settings = {"compression": compression, "store_schema": False}
     with (
         storage.open_output(location) as stream,
-        pq.ParquetWriter(stream, schema, compression=compression, store_schema=False) as writer,
+        pq.ParquetWriter(stream, POSITION_DELETES, **settings) as writer,
     ):
+        writer.add_key_value_metadata(_FILE_METADATA)
         writer.write_table(ordered, row_group_size=_ROW_GROUP_ROWS)
         writer.close()
         size, footer = stream.tell(), writer.writer.metadata

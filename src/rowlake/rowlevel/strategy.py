@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
-from rowlake.errors import InvalidStatementError
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +26,18 @@ class Mode(str, enum.Enum):
     AUTO = "auto"
     COPY_ON_WRITE = "copy-on-write"
     MERGE_ON_READ = "merge-on-read"
+
+
+class Deletes(str, enum.Enum):
+    """The kind of delete files that was asked for (the argument `deletes`)."""
+
+    AUTO = "auto"
+    POSITION = "position"
+    EQUALITY = "equality"
+    VECTOR = "vector"
+
+
+_VERSIONS = {Deletes.POSITION: (2,), Deletes.EQUALITY: (2, 3), Deletes.VECTOR: (3,)}
 
 
 class Way(str, enum.Enum):
@@ -44,6 +56,34 @@ def mode_of(asked: str | None, properties: Mapping[str, str], operation: str) ->
     except ValueError:
         known = ", ".join(mode.value for mode in Mode)
         raise InvalidStatementError(f"There is no mode {text!r}; there are: {known}.") from None
+
+
+def deletes_of(asked: str | None, format_version: int, mode: str | None = None) -> Deletes:
+    """Return the kind of delete files that an operation asked for, checked against the table.
+
+    Version 1 has none; version 3 has vectors in place of position delete files.
+    """
+    text = asked or Deletes.AUTO.value
+    try:
+        found = Deletes(text)
+    except ValueError:
+        known = ", ".join(kind.value for kind in Deletes)
+        raise InvalidStatementError(
+            f"There is no kind of deletes {text!r}; there are: {known}."
+        ) from None
+    if found is Deletes.AUTO:
+        return found
+    if mode == Mode.COPY_ON_WRITE.value:
+        raise InvalidStatementError(
+            f"mode={mode!r} writes no delete files, and deletes={text!r} asks for some."
+        )
+    if format_version not in _VERSIONS[found]:
+        versions = " or ".join(str(version) for version in _VERSIONS[found])
+        raise UnsupportedFeatureError(
+            f"deletes={text!r} needs a table of format version {versions}; this one has "
+            f"{format_version}. Leave it out, or set the table property format-version."
+        )
+    return found
 
 
 def granularity_of(properties: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.model.files import Content
-from rowlake.model.schema import FIELD_ID, Schema, children, type_name
+from rowlake.model.schema import FIELD_ID, Schema, children, field_id, type_name
 from rowlake.model.task import (
     LAST_UPDATED_COLUMN,
     LAST_UPDATED_COLUMN_ID,
@@ -22,7 +22,7 @@ from rowlake.model.task import (
     ROW_ID_COLUMN_ID,
 )
 from rowlake.write.locations import DataLocations, data_locations
-from rowlake.write.metrics_modes import MetricsMode, metrics_modes
+from rowlake.write.metrics_modes import TRUNCATE_16, MetricsMode, metrics_modes
 from rowlake.write.properties import (
     MB,
     OrcOptions,
@@ -128,22 +128,28 @@ def write_context(
 
 
 def equality_delete_context(
-    view: TableView, field_ids: tuple[int, ...], *, operation_id: str, spec_id: int | None = None
+    view: TableView,
+    field_ids: tuple[int, ...],
+    *,
+    operation_id: str,
+    spec: PartitionSpec | None = None,
 ) -> WriteContext:
-    """Return how to write equality delete files on these columns.
+    """Return how to write equality delete files on these columns, in the default spec or another.
 
-    The files hold these columns alone, so partition columns must be among them.
+    The files hold these columns alone, so partition columns must be among them. Bounds of them
+    are kept whatever the table's properties say: planning finds out by them where deletes apply.
     """
-    schema = view.schema.select(list(field_ids))
+    schema = key_schema(view.schema, field_ids)
     merged = dict(view.properties)
     default = merged.get("write.format.default", "parquet")
+    modes = metrics_modes(merged, schema, None)
     return WriteContext(
         table=view.name,
         operation_id=operation_id,
         locations=data_locations(view.location, merged),
         schema=schema,
-        spec=_spec_of(view, spec_id),
-        metrics=metrics_modes(merged, schema, None),
+        spec=view.spec if spec is None else spec,
+        metrics={leaf: mode if mode.bounds else TRUNCATE_16 for leaf, mode in modes.items()},
         file_format=parse_choice(merged, "write.delete.format.default", FORMATS, default),
         parquet=parquet_options(merged, deletes=True),
         orc=orc_options(merged, deletes=True),
@@ -155,6 +161,21 @@ def equality_delete_context(
         equality_ids=field_ids,
         io_properties=dict(view.io_properties),
     )
+
+
+def key_schema(schema: Schema, field_ids: tuple[int, ...]) -> Schema:
+    """Return the columns with these ids alone; of structs only the parts that are asked for."""
+    wanted = frozenset(field_ids)
+    found = [_restricted(field, wanted) for field in schema.arrow]
+    return Schema(pa.schema([field for field in found if field is not None]), schema.schema_id)
+
+
+def _restricted(found: pa.Field, wanted: frozenset[int]) -> pa.Field | None:
+    if field_id(found) in wanted or not pa.types.is_struct(found.type):
+        return found if field_id(found) in wanted else None
+    below = [_restricted(child, wanted) for child in children(found.type)]
+    kept = [child for child in below if child is not None]
+    return found.with_type(pa.struct(kept)) if kept else None
 
 
 def _spec_of(view: TableView, spec_id: int | None) -> PartitionSpec:

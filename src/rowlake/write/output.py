@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.model.files import WRITTEN_FILES
+from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.transform import partition_path
 from rowlake.storage.failures import storage_failure
 from rowlake.storage.files import Storage
@@ -38,7 +38,7 @@ class TaskFiles:
     def __init__(self, context: WriteContext) -> None:
         self.context = context
         self.storage = Storage(context.io_properties)
-        self.schema = stored_schema(context.schema)
+        self.schema = stored_schema(context.schema).with_metadata(_file_metadata(context))
         self._format = _format_of(context, self.schema)
         self._attempt = uuid.uuid4().hex[:16]
         self._opened: list[str] = []
@@ -56,9 +56,10 @@ class TaskFiles:
     def _new_location(self, key: Key) -> str:
         context = self.context
         number = len(self._opened) + 1
+        kind = "" if context.content is Content.DATA else "-deletes"
         name = (
             f"{context.task_number:05d}-{self._attempt}-{context.operation_id}-{number:05d}"
-            f".{EXTENSIONS[context.file_format]}"
+            f"{kind}.{EXTENSIONS[context.file_format]}"
         )
         folder = partition_path(context.spec, context.schema, key) if context.spec.fields else ""
         return context.locations.place(folder, name)
@@ -118,6 +119,14 @@ class TaskFiles:
         left = self.storage.delete(self._opened)
         if left and hasattr(error, "add_note"):
             error.add_note(f"Files left behind that no snapshot refers to: {', '.join(left)}")
+
+
+def _file_metadata(context: WriteContext) -> dict[bytes, bytes] | None:
+    """Return what Iceberg Java says of delete files in their own metadata."""
+    if context.content is not Content.EQUALITY_DELETES:
+        return None
+    ids = ",".join(str(each) for each in context.equality_ids)
+    return {b"delete-type": b"equality", b"delete-field-ids": ids.encode()}
 
 
 class OpenFile:

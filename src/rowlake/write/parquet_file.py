@@ -59,7 +59,10 @@ class ParquetFormat:
             self._encodings = choose_encodings(self.leaves, sample, rows, self.options.dictionary)
         rows = sum(map(len, first))
         settings = writer_settings(self.options, self.leaves, self._encodings, rows)
-        return ParquetFile(self, pq.ParquetWriter(stream, self.schema, **settings), stream)
+        writer = pq.ParquetWriter(stream, self.schema, **settings)
+        if self.schema.metadata:  # without Arrow's own schema, pyarrow drops these
+            writer.add_key_value_metadata(self.schema.metadata)
+        return ParquetFile(self, writer, stream)
 
 
 class ParquetFile:

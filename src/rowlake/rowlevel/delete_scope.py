@@ -1,0 +1,117 @@
+"""Where equality deletes go: to the partitions that their keys name, or to the whole table.
+
+Comes in: a table and key columns. Goes out: the specs in which the deletes are written. Equality
+deletes of a partitioned spec apply to data files of that spec and partition alone (spec, Scan
+Planning), so:
+
+- where every spec with data files partitions by key columns alone, the deletes are written once
+  per such spec, by partition: readers then match a data file with few keys;
+- else they are written in an unpartitioned spec and apply to the whole table. A table that has no
+  such spec gets one, which no data file uses, in the same commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from rowlake.errors import CommitConflictError, InvalidStatementError
+from rowlake.iceberg.manifest_list import read_manifest_list
+from rowlake.iceberg.manifest_set import has_live_files, is_data
+from rowlake.iceberg.specs import NOTHING, add_unpartitioned_spec, spec_ids
+from rowlake.model.partition import PartitionSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.iceberg.refs import Updates
+    from rowlake.model.view import TableView
+    from rowlake.storage.files import Storage
+
+SCOPES = ("auto", "partition", "global")
+
+
+@dataclass(frozen=True)
+class DeleteScope:
+    """The specs in which deletes are written; `added` is one that the table does not have yet."""
+
+    specs: tuple[PartitionSpec, ...]
+    added: PartitionSpec | None = None
+
+    @property
+    def is_global(self) -> bool:
+        """True where the deletes apply to the whole table."""
+        return self.specs[0].is_unpartitioned
+
+
+def delete_scope(
+    view: TableView, field_ids: tuple[int, ...], storage: Storage, asked: str = "auto"
+) -> DeleteScope:
+    """Return where deletes by these columns go; `asked` is one of `SCOPES`."""
+    if asked not in SCOPES:
+        raise InvalidStatementError(
+            f"There is no scope {asked!r} of deletes; there are: {', '.join(SCOPES)}."
+        )
+    used = _used_specs(view, storage)
+    undetermined = [spec for spec in used if not _is_determined(spec, field_ids)]
+    if asked != "global" and not undetermined:
+        return DeleteScope(tuple(used))
+    if asked == "partition":
+        names = ", ".join(".".join(view.schema.paths.get(each, ("?",))) for each in field_ids)
+        raise InvalidStatementError(
+            f"Cannot write deletes of {view.name} by partition: its partitions do not follow from "
+            f"{names}. Choose keys that hold every partition column, or write them globally."
+        )
+    return _global_scope(view)
+
+
+def _used_specs(view: TableView, storage: Storage) -> list[PartitionSpec]:
+    """Return the specs that data files have, and the one that new files get."""
+    listed = view.snapshot.manifest_list if view.snapshot else None
+    if len(view.specs) == 1 or listed is None:
+        return [view.spec]
+    manifests = read_manifest_list(listed, storage)
+    live = manifests.filter(pc.and_(is_data(manifests), has_live_files(manifests)))
+    found = {view.default_spec_id, *live["partition_spec_id"].to_pylist()}
+    return [view.specs[each] for each in sorted(found)]
+
+
+def _is_determined(spec: PartitionSpec, field_ids: tuple[int, ...]) -> bool:
+    """Tell whether a key names one partition; one of no partitions belongs to the whole table."""
+    sources = {field.source_id for field in spec.fields if field.transform != "void"}
+    return bool(sources) and sources <= set(field_ids)
+
+
+def _global_scope(view: TableView) -> DeleteScope:
+    whole = [spec for spec in view.specs.values() if spec.is_unpartitioned]
+    if whole:
+        return DeleteScope((min(whole, key=lambda spec: (len(spec.fields), spec.spec_id)),))
+    added = PartitionSpec(max(view.specs) + 1)
+    return DeleteScope((added,), added)
+
+
+def scope_updates(
+    scopes: Sequence[DeleteScope], view: TableView
+) -> Callable[[TableHandle], Updates]:
+    """Return what lands before the deletes: the spec that they need, if it is not there.
+
+    Refuses to go on where a spec came meanwhile: data files of it may hold rows that the deletes
+    do not reach.
+    """
+    added = next((scope.added for scope in scopes if scope.added), None)
+    by_partition = any(not scope.is_global for scope in scopes)
+
+    def updates(handle: TableHandle) -> Updates:
+        now = spec_ids(handle)
+        is_there = added is not None and now.get(added.spec_id, False)  # by another writer
+        known = {*view.specs, added.spec_id} if added and is_there else set(view.specs)
+        if now.keys() != known and (by_partition or (added and not is_there)):
+            raise CommitConflictError(
+                "equality deletes", handle.name, "its partition spec was changed meanwhile"
+            )
+        return NOTHING if added is None or is_there else add_unpartitioned_spec(handle, added)
+
+    return updates
