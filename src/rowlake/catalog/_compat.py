@@ -74,6 +74,15 @@ def rest_session(catalog: Catalog) -> Any:
     return catalog._session  # type: ignore[attr-defined]
 
 
+def rest_offers(catalog: Catalog, endpoint: str) -> bool:
+    """Return whether a REST server has an endpoint; True where it does not say which it has."""
+    from pyiceberg.catalog.rest import DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Endpoint
+
+    offered = frozenset(catalog._supported_endpoints)  # type: ignore[attr-defined]
+    said_nothing = offered in (DEFAULT_ENDPOINTS, DEFAULT_ENDPOINTS | VIEW_ENDPOINTS)
+    return said_nothing or Endpoint.from_string(endpoint) in offered
+
+
 def sql_row(catalog: SqlCatalog, namespace: str, table: str, location: str) -> dict[str, Any]:
     """Return the row of a new table, as the layout of this database wants it."""
     return catalog._create_table_row(namespace, table, location)

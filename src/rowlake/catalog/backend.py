@@ -3,13 +3,14 @@
 - SQL catalogs (SQLite and PostgreSQL included): we read and write the metadata files and swap
   the pointer in the database; the embedded lake's looks need no SQLAlchemy;
 - the file-system catalog: the version files are the pointer;
-- all others (REST, Hive, Glue, …): through PyIceberg's own methods.
+- all others (REST, Hive, Glue, …): through PyIceberg's own methods;
+- a transaction's: commits are held back until all land.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.metadata import Definition
     from rowlake.catalog.names import Identifier
+
+# The endpoint of a REST catalog for several tables at once.
+COMMIT_MANY = "POST /v1/{prefix}/transactions/commit"
 
 
 class Backend(Protocol):
@@ -58,6 +62,9 @@ def backend_of(catalog: Catalog) -> Backend:
     from rowlake.catalog.embedded import EmbeddedCatalog
     from rowlake.catalog.filesystem import FileSystemCatalog
 
+    holding = sys.modules.get("rowlake.catalog.holding")
+    if holding is not None and isinstance(catalog, holding.HoldingCatalog):
+        return cast("Backend", holding.HoldingBackend(catalog))
     if isinstance(catalog, EmbeddedCatalog):
         from rowlake.catalog.embedded_backend import EmbeddedBackend
 
@@ -74,3 +81,18 @@ def backend_of(catalog: Catalog) -> Backend:
     from rowlake.catalog.generic import GenericBackend
 
     return GenericBackend(catalog)
+
+
+def can_commit_many(catalog: Catalog) -> bool:
+    """Return whether a catalog commits to several tables at once, all or nothing."""
+    kinds = kinds_of(catalog)
+    if "RestCatalog" in kinds:
+        from rowlake.catalog._compat import rest_offers
+
+        return rest_offers(catalog, COMMIT_MANY)
+    return bool(kinds & {"EmbeddedCatalog", "SqlCatalog"})
+
+
+def kinds_of(catalog: Catalog) -> set[str]:
+    """Return the names of a catalog's classes, so that none must be loaded to ask."""
+    return {kind.__name__ for kind in type(catalog).__mro__}

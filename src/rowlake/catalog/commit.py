@@ -12,6 +12,7 @@ from pyiceberg.table.update import AddSnapshotUpdate
 
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.failures import meaning
+from rowlake.catalog.holding import HeldCommit, holding
 from rowlake.catalog.outcome import Conflict, Fate, Landed, Outcome, Unknown, fate_of, status_of
 from rowlake.errors import InternalError, RowlakeError, StorageError
 
@@ -30,13 +31,20 @@ def commit_updates(
     handle: TableHandle,
     updates: Sequence[TableUpdate],
     requirements: Sequence[TableRequirement],
+    *,
+    origin: object = None,
 ) -> Outcome:
     """Apply updates to a table where the requirements hold, all or nothing.
 
     A staged table is created by it. Where the answer of the catalog is lost, the table is
-    looked at: a snapshot of ours in it proves that the commit landed.
+    looked at: a snapshot of ours in it proves that the commit landed. In a transaction the commit
+    waits, and `origin` with it: what can make it anew.
     """
+    held = holding(handle)
     try:
+        if held is not None:
+            commit = HeldCommit(tuple(updates), tuple(requirements), origin)
+            return Landed(held.hold(handle, commit))
         return Landed(backend_of(handle.catalog).commit(handle, updates, requirements))
     except Exception as error:
         fate = fate_of(error)

@@ -9,7 +9,7 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from pyiceberg.table import CommitTableRequest, Namespace, TableIdentifier
 
 from rowlake.catalog._compat import rest_session
-from rowlake.catalog.backend import backend_of
+from rowlake.catalog.backend import backend_of, can_commit_many, kinds_of
 from rowlake.catalog.commit import failure, look, text_of
 from rowlake.catalog.outcome import Conflict, Fate, Landed, Unknown, fate_of
 from rowlake.errors import UnsupportedFeatureError
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.sql import SqlBackend, Swap
+
+# How a server answers that has no such endpoint; 404 is also the answer for a missing table.
+_NO_ENDPOINT = frozenset({404, 405, 501})
 
 
 @dataclass(frozen=True)
@@ -52,18 +55,23 @@ def commit_many(changes: Sequence[TableChange]) -> ManyOutcome:
     if not changes:
         return AllLanded(())
     catalog = _one_catalog(changes)
-    kinds = {kind.__name__ for kind in type(catalog).__mro__}
+    if not can_commit_many(catalog):
+        raise _cannot(catalog)
+    kinds = kinds_of(catalog)
     try:
         if "EmbeddedCatalog" in kinds:
             return _commit_sql(backend_of(catalog).changes, changes)  # type: ignore[attr-defined]
         if "SqlCatalog" in kinds:
             return _commit_sql(backend_of(catalog), changes)  # type: ignore[arg-type]
-        if "RestCatalog" in kinds:
-            return _commit_rest(catalog, changes)  # type: ignore[arg-type]
+        return _commit_rest(catalog, changes)  # type: ignore[arg-type]
     except Exception as error:  # noqa: BLE001  (each is told apart)
         return _after(changes, error)
-    raise UnsupportedFeatureError(
-        f"{catalog.name} cannot commit to several tables at once: use a SQL or REST catalog."
+
+
+def _cannot(catalog: Catalog) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"{catalog.name} cannot commit to several tables at once: use a SQL catalog, or a REST "
+        "catalog with multi-table commits."
     )
 
 
@@ -102,6 +110,8 @@ def _commit_rest(catalog: RestCatalog, changes: Sequence[TableChange]) -> AllLan
     )
     if answer.status_code == 409:
         raise CommitFailedException(answer.text)
+    if answer.status_code in _NO_ENDPOINT and "NoSuchTable" not in answer.text:
+        raise _cannot(catalog)
     answer.raise_for_status()
     backend = backend_of(catalog)
     try:

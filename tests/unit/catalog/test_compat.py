@@ -9,7 +9,7 @@ import textwrap
 from importlib.metadata import version
 
 import pytest
-from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.rest import DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Endpoint, RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.conversions import from_json, to_json
 from pyiceberg.schema import Schema, _SetFreshIDs, assign_fresh_schema_ids
@@ -170,3 +170,17 @@ def test_the_private_names_that_are_wrapped_are_there() -> None:
     assert callable(SqlCatalog._iceberg_type_filter)
     assert callable(SqlCatalog._init_catalog)
     assert "_session" in inspect.getsource(RestCatalog.__init__)
+    assert "self._supported_endpoints = " in inspect.getsource(RestCatalog._fetch_config)
+
+
+def test_a_server_that_lists_its_endpoints_offers_those_only() -> None:
+    catalog = RestCatalog.__new__(RestCatalog)
+    wanted = "POST /v1/{prefix}/transactions/commit"
+    for offered, expected in (
+        (DEFAULT_ENDPOINTS, True),  # the server listed none
+        (DEFAULT_ENDPOINTS | VIEW_ENDPOINTS, True),
+        ({Endpoint.from_string("GET /v1/{prefix}/namespaces")}, False),
+        ({Endpoint.from_string(wanted)}, True),
+    ):
+        catalog._supported_endpoints = set(offered)
+        assert _compat.rest_offers(catalog, wanted) is expected

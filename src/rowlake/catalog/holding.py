@@ -1,0 +1,258 @@
+"""A catalog that holds commits back: what a transaction works on until all of it lands at once.
+
+Comes in: the catalog under it. A table is loaded once, at the first look, and stays as it was
+then, with the transaction's own commits on top. Nothing here writes to the catalog under it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import CommitTableResponse
+from pyiceberg.table.update import AddSnapshotUpdate
+
+from rowlake.catalog.backend import backend_of, can_commit_many
+from rowlake.catalog.metadata import apply_updates, validate
+from rowlake.catalog.names import levels_of
+from rowlake.catalog.outcome import Conflict
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.metadata import Definition
+    from rowlake.catalog.names import Identifier
+
+# What may be asked of the catalog under it, and what would change it at once.
+_LOOKS = frozenset(
+    {
+        "list_namespaces",
+        "list_tables",
+        "list_views",
+        "load_namespace_properties",
+        "name",
+        "namespace_exists",
+        "properties",
+        "table_exists",
+        "table_name_from",
+        "view_exists",
+    }
+)
+_CHANGES = frozenset(
+    {
+        "create_namespace",
+        "create_table",
+        "create_table_if_not_exists",
+        "create_table_transaction",
+        "drop_namespace",
+        "drop_table",
+        "drop_view",
+        "purge_table",
+        "register_table",
+        "rename_table",
+        "update_namespace_properties",
+    }
+)
+
+
+@dataclass(frozen=True)
+class HeldCommit:
+    """One commit that waits; `origin` can make it anew on another head (None: nothing can)."""
+
+    updates: tuple[TableUpdate, ...]
+    requirements: tuple[TableRequirement, ...]
+    origin: Any = None
+
+
+@dataclass
+class HeldTable:
+    """A table in a transaction.
+
+    `read` is what the transaction read, `base` what its commits will land on (the same, until a
+    race is lost), `handle` the table with the commits that wait.
+    """
+
+    read: TableHandle
+    base: TableHandle
+    handle: TableHandle
+    commits: list[HeldCommit] = field(default_factory=list)
+
+    @property
+    def updates(self) -> list[TableUpdate]:
+        """All that the commits change, in order."""
+        return [update for commit in self.commits for update in commit.updates]
+
+    @property
+    def snapshot_ids(self) -> list[int]:
+        """The snapshots that the commits add, in order."""
+        added = (update for update in self.updates if isinstance(update, AddSnapshotUpdate))
+        return [update.snapshot.snapshot_id for update in added]
+
+    @property
+    def requirements(self) -> list[TableRequirement]:
+        """What must hold of the base; all else that is required, the commits themselves made so."""
+        found: list[TableRequirement] = []
+        for commit in self.commits:
+            for one in commit.requirements:
+                if one not in found and _holds(one, self.base):
+                    found.append(one)
+        return found
+
+
+def _holds(requirement: TableRequirement, base: TableHandle) -> bool:
+    try:
+        requirement.validate(base.metadata)
+    except CommitFailedException:
+        return False
+    return True
+
+
+class HoldingCatalog:
+    """The tables of a catalog, as a transaction sees and changes them."""
+
+    def __init__(self, under: Catalog) -> None:
+        self.under = under
+        self.tables: dict[Identifier, HeldTable] = {}
+        self.is_over = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _CHANGES:
+            return _refuse(name)
+        if name in _LOOKS:
+            return getattr(self.under, name)
+        raise AttributeError(name)
+
+    @property
+    def changed(self) -> list[HeldTable]:
+        """The tables with commits that wait, sorted by name."""
+        return [self.tables[name] for name in sorted(self.tables) if self.tables[name].commits]
+
+    def held(self, identifier: Identifier) -> HeldTable:
+        """Return a table of the transaction; it is loaded at the first look."""
+        if self.is_over:
+            raise InvalidStatementError(
+                "The transaction is over: take its tables from the lake again."
+            )
+        if identifier not in self.tables:
+            found = backend_of(self.under).load(identifier, None)
+            self.tables[identifier] = HeldTable(found, found, self.own(found))
+        return self.tables[identifier]
+
+    def own(self, handle: TableHandle) -> TableHandle:
+        """Return a table of the catalog under it as one that commits here."""
+        return replace(handle, catalog=cast("Catalog", self))
+
+    def admit(self, identifier: Identifier) -> None:
+        """Check that a table may be changed beside those that are changed already."""
+        others = [table.base.name for table in self.changed if table.base.identifier != identifier]
+        if others and not can_commit_many(self.under):
+            raise UnsupportedFeatureError(
+                f"The catalog {self.under.name} cannot commit to several tables at once, and this "
+                f"transaction has changed {others[0]} already. Change one table in a transaction, "
+                "or use a SQL catalog or a REST catalog with multi-table commits."
+            )
+
+    def hold(self, handle: TableHandle, commit: HeldCommit) -> TableHandle:
+        """Return the table after one more commit, which waits from now on."""
+        self.admit(handle.identifier)
+        after = after_commit(handle, commit)
+        if isinstance(after, Conflict):
+            raise CommitFailedException(after.cause)
+        table = self.held(handle.identifier)
+        table.commits.append(commit)
+        table.handle = after
+        return after
+
+    # -- what PyIceberg's own table objects ask for (`Table.evolve`) ---------------------------
+
+    def load_table(self, identifier: str | Identifier) -> Table:
+        """Return a table as PyIceberg's object."""
+        return self.held(levels_of(identifier)).handle.to_pyiceberg()
+
+    def commit_table(
+        self,
+        table: Table,
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
+    ) -> CommitTableResponse:
+        """Hold a commit of PyIceberg's."""
+        handle = self.held(table.name()).handle
+        after = self.hold(handle, HeldCommit(updates, requirements))
+        return CommitTableResponse(
+            metadata=after.metadata, metadata_location=str(after.metadata_location)
+        )
+
+    def _delete_old_metadata(self, *_: object) -> None:
+        """Keep all: nothing has landed."""
+
+
+def after_commit(handle: TableHandle, commit: HeldCommit) -> TableHandle | Conflict:
+    """Return a table as a commit makes it; a conflict where what it requires does not hold."""
+    try:
+        validate(commit.requirements, handle.metadata)
+        return replace(handle, metadata=apply_updates(handle.metadata, None, commit.updates))
+    except CommitFailedException as error:
+        return Conflict(str(error))
+
+
+def _refuse(name: str) -> NoReturn:
+    raise UnsupportedFeatureError(
+        f"{name.replace('_', ' ').upper()} cannot be part of a transaction: do it before or after."
+    )
+
+
+@dataclass(frozen=True)
+class HoldingBackend:
+    """The tables of a transaction as any others."""
+
+    catalog: HoldingCatalog
+
+    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:  # noqa: ARG002
+        """Return the table with the transaction's own commits."""
+        return self.catalog.held(identifier).handle
+
+    def exists(self, identifier: Identifier) -> bool:
+        """Return whether there is such a table."""
+        return identifier in self.catalog.tables or backend_of(self.catalog.under).exists(
+            identifier
+        )
+
+    def register(self, identifier: Identifier, metadata_location: str) -> None:  # noqa: ARG002
+        """Not possible."""
+        _refuse("register_table")
+
+    def rename(self, identifier: Identifier, to: Identifier) -> None:  # noqa: ARG002
+        """Not possible."""
+        _refuse("rename_table")
+
+    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:  # noqa: ARG002
+        """Not possible."""
+        _refuse("create_table")
+
+    def commit(
+        self,
+        handle: TableHandle,
+        updates: Sequence[TableUpdate],
+        requirements: Sequence[TableRequirement],
+    ) -> TableHandle:
+        """Hold a commit back that nothing can make anew."""
+        return self.catalog.hold(handle, HeldCommit(tuple(updates), tuple(requirements)))
+
+
+def holding(handle: TableHandle) -> HoldingCatalog | None:
+    """Return the catalog that holds a table's commits back, None outside of transactions."""
+    return handle.catalog if isinstance(handle.catalog, HoldingCatalog) else None
+
+
+def admit_write(handle: TableHandle) -> None:
+    """Refuse a write that its transaction could not commit, before any file is written."""
+    held = holding(handle)
+    if held is not None:
+        held.admit(handle.identifier)
