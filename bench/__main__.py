@@ -11,8 +11,9 @@ from rich.console import Console
 
 from bench import markdown, report, results
 from bench.cases import CASES
+from bench.editors import EDITORS
 from bench.lab import Lab
-from bench.options import DEFAULT_ROWS, Options
+from bench.options import Options
 from bench.peers import PEERS
 from bench.rounds import Outcome, first_words, run_rounds
 from bench.targets import TARGETS, judge_all
@@ -28,7 +29,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         prog="python -m bench", description="Measure rowlake beside its peers, in one run."
     )
     parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run (default: all)")
-    parser.add_argument("--rows", type=int, default=DEFAULT_ROWS, help="rows of the bench table")
+    parser.add_argument("--rows", type=int, help="rows of the bench table")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies rows and buckets")
     parser.add_argument("--rounds", type=int, help="measured rounds per case")
     parser.add_argument("--peers", nargs="*", default=[], metavar="PEER", help="only these peers")
@@ -41,9 +42,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     unknown = [name for name in parsed.cases if name not in CASES]
     if unknown:
         parser.error(f"unknown case {unknown[0]!r}; --list shows the cases")
-    strangers = [name for name in parsed.peers if name not in PEERS]
+    known = [*PEERS, *EDITORS]
+    strangers = [name for name in parsed.peers if name not in known]
     if strangers:
-        parser.error(f"unknown peer {strangers[0]!r}; the peers are {', '.join(PEERS)}")
+        parser.error(f"unknown peer {strangers[0]!r}; the peers are {', '.join(known)}")
     return parsed
 
 
@@ -67,10 +69,21 @@ def run_case(lab: Lab, case: Case, console: Console) -> Outcome:
             on_failure=view.failure,
             counters=lab.counters,
         )
-    console.print(report.case_table(outcome, ""))
+    console.print(report.case_table(outcome, "", case.ours))
+    console.print(f"  {agreement(outcome)}", highlight=False)
     for wrong in outcome.disagreements:
         console.print(f"  [red]systems disagree[/] on {wrong['step']}: {wrong['digests']}")
     return outcome
+
+
+def agreement(outcome: Outcome) -> str:
+    """Return in words whether the systems ended with the same rows."""
+    if not outcome.truths:
+        return "no rows to compare"
+    if outcome.disagreements:
+        return "[red]the systems do not agree on the rows[/]"
+    systems = {name for truth in outcome.truths for name in truth["digests"]}
+    return f"rows and checksums of {len(systems)} systems agree in {len(outcome.truths)} checks"
 
 
 def run(options: Options, console: Console) -> tuple[list[Outcome], Path]:
@@ -78,16 +91,20 @@ def run(options: Options, console: Console) -> tuple[list[Outcome], Path]:
     lab = Lab(options)
     outcomes: list[Outcome] = []
     try:
-        for name in options.cases or tuple(CASES):
+        for name in options.cases or default_cases(options):
             outcomes.append(run_case(lab, CASES[name], console))  # noqa: PERF401 - kept on Ctrl-C
     finally:
         verdicts = judge_all(_targets_of(outcomes), [m for o in outcomes for m in o.measurements])
-        cases = [results.outcome_json(o, CASES[o.case].title) for o in outcomes]
+        cases = [results.outcome_json(o, CASES[o.case].title, CASES[o.case].ours) for o in outcomes]
         path = results.save(options, cases, verdicts, lab.configurations())
         lab.close()
     console.print(report.verdict_table(verdicts))
     console.print(f"results: {path}", highlight=False)
     return outcomes, path
+
+
+def default_cases(options: Options) -> list[str]:
+    return [case.name for case in CASES.values() if options.full or not case.only_full]
 
 
 def _targets_of(outcomes: list[Outcome]) -> list[Any]:
@@ -97,8 +114,9 @@ def _targets_of(outcomes: list[Outcome]) -> list[Any]:
 
 def show_list(console: Console) -> None:
     for case in CASES.values():
-        console.print(f"{case.name:16} {case.title}", highlight=False)
-    console.print(f"peers: {', '.join(PEERS)}", highlight=False)
+        note = " (named or --full only)" if case.only_full else ""
+        console.print(f"{case.name:20} {case.title}{note}", highlight=False)
+    console.print(f"peers: {', '.join([*PEERS, *EDITORS])}", highlight=False)
 
 
 def main(arguments: list[str]) -> int:

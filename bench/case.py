@@ -18,38 +18,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One measured act."""
+    """One measured act; `facts`, asked after the clock has stopped, join the sample's."""
 
     name: str
     run: Callable[[], Any]
     truth: Callable[[Any], Any] | None = None
+    facts: Callable[[], dict[str, float]] | None = None
 
 
 @dataclass(frozen=True)
 class Contestant:
     """A system in a case.
 
-    `prepare` and `finish` are outside the measured time of a round. A slow system may take at
-    most `max_rounds`; one that starts a fresh process each time needs no warm-up rounds.
+    `prepare` (which is told the round; below 0 it is warm-up) and `finish` are outside the
+    measured time of a round; `close` is called when the case is over for this system. A slow
+    system may take at most `max_rounds`; one that starts a fresh process each time, or has run
+    the like before, needs no warm-up rounds.
     """
 
     system: str
     steps: tuple[Step, ...]
-    prepare: Callable[[], None] | None = None
+    prepare: Callable[[int], None] | None = None
     finish: Callable[[], None] | None = None
+    close: Callable[[], None] | None = None
     max_rounds: int | None = None
     needs_warmup: bool = True
 
 
 @dataclass(frozen=True)
 class Case:
-    """A workload; `contestants` may build shared tables, which is not measured."""
+    """A workload; `contestants` may build shared tables, which is not measured.
+
+    `ours` is the system that the others are compared with. A case that takes long runs
+    only when it is named, or with --full.
+    """
 
     name: str
     title: str
     contestants: Callable[[Lab], list[Contestant]]
     rounds: int = 3
     warmups: int = 1
+    ours: str = "rowlake"
+    only_full: bool = False
+    with_delta: bool = False
 
 
 def entrants(names: Iterable[str], make: Callable[[str], Contestant]) -> list[Contestant]:
@@ -63,7 +74,7 @@ def _entrant(name: str, make: Callable[[str], Contestant]) -> Contestant:
     except Exception as error:  # noqa: BLE001 - the other systems go on; rounds report it
         caught = error
 
-    def fail() -> None:
+    def fail(_: int) -> None:
         raise caught
 
     return Contestant(name, (), prepare=fail)

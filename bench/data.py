@@ -89,11 +89,11 @@ def _chunk(number: int, start: int, count: int, rows: int) -> pa.Table:
         pa.array(random.integers(1, 2_000_000, count, dtype=np.int32)),
         pa.array(random.integers(1, STORES + 1, count, dtype=np.int32)),
         pa.array(quantity),
-        _money(cents),
-        _money(extended),
-        _money(extended * random.integers(50, 101, count) // 100),
-        _money(random.integers(-9_999_999, 9_999_999, count, dtype=np.int64)),
-        _notes(random, count),
+        money(cents),
+        money(extended),
+        money(extended * random.integers(50, 101, count) // 100),
+        money(random.integers(-9_999_999, 9_999_999, count, dtype=np.int64)),
+        notes(random, count),
         pa.array(UPDATED_FROM_US + position * 1_000_000, pa.int64()).cast(SCHEMA.field(11).type),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
@@ -106,7 +106,7 @@ def _items(random: np.random.Generator, position: np.ndarray) -> np.ndarray:
     return slot * slice_size + random.integers(0, slice_size, len(position), dtype=np.int64)
 
 
-def _money(cents: np.ndarray) -> pa.Array:
+def money(cents: np.ndarray) -> pa.Array:
     """Make decimals from whole cents: the 16 bytes of a decimal128 are a little-endian integer."""
     wide = np.empty((len(cents), 2), dtype=np.int64)
     wide[:, 0] = cents
@@ -114,7 +114,7 @@ def _money(cents: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(MONEY, len(cents), [None, pa.py_buffer(wide)])
 
 
-def _notes(random: np.random.Generator, count: int) -> pa.Array:
+def notes(random: np.random.Generator, count: int) -> pa.Array:
     letters = LETTERS[random.integers(0, 32, count * 16, dtype=np.uint8)]
     offsets = np.arange(0, count * 16 + 1, 16, dtype=np.int32)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(letters)]

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from bench import data, session
+from bench.java_core import IcebergCore
+from bench.tables import COPIES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,13 +33,18 @@ class Lab:
         self.java_warehouse = cache / "java"
         self.scratch = cache / "scratch"
         self._lock = only_run(cache)
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        self._clear()
         self.scratch.mkdir(parents=True)
+        self.warmed: set[str] = set()
         self._peers: dict[str, Any] = {}
 
     @cached_property
     def spark(self) -> SparkSession:
-        return session.start_spark(self.java_warehouse)
+        return session.start_spark(self.java_warehouse, with_delta=self.options.wants_delta)
+
+    @cached_property
+    def core(self) -> IcebergCore:
+        return IcebergCore(self.spark)
 
     @property
     def has_spark(self) -> bool:
@@ -65,6 +72,14 @@ class Lab:
             self._peers[name] = PEERS[name](self)
         return self._peers[name]
 
+    def editor(self, name: str) -> Any:
+        """Return a system that changes rows, made once."""
+        from bench.editors import EDITORS
+
+        if name not in self._peers:
+            self._peers[name] = EDITORS[name](self)
+        return self._peers[name]
+
     def wanted(self, *names: str) -> list[str]:
         """Return those of the systems that this run is about."""
         return [name for name in names if self.options.wants_peer(name)]
@@ -78,8 +93,12 @@ class Lab:
             peer.close()
         if self.has_spark:
             self.spark.stop()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        self._clear()
         self._lock.close()
+
+    def _clear(self) -> None:
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        shutil.rmtree(self.java_warehouse / COPIES, ignore_errors=True)
 
 
 def only_run(cache: Path) -> IO[str]:

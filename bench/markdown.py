@@ -39,9 +39,9 @@ def figures(results: dict[str, Any]) -> str:
 def run_line(run: dict[str, Any]) -> str:
     machine, options = run["machine"], run["options"]
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    rows = round(options["rows"] * options["scale"])
     return (
-        f"Run of {run['finished'][:10]}: {rows:,} rows, {machine['cores']} cores, "
+        f"Run of {run['finished'][:10]}: {options['read_rows']:,} rows where tables are read, "
+        f"{options['write_rows']:,} where they are written, {machine['cores']} cores, "
         f"{size(machine['memory_bytes'])} of memory, Python {machine['python']}; {versions}."
     )
 
@@ -85,6 +85,7 @@ def case_section(case: dict[str, Any]) -> str:
     agreed = all(truth["equal"] for truth in case["truths"])
     notes = [] if agreed else ["**The systems did not agree on the rows.**"]
     notes += [f"{f['system'] or 'The case'} failed: {f['message']}" for f in case["failures"]]
+    notes += [f"{n['system']}: {n['message']}" for n in case.get("notes", [])]
     heading = f"### {case['title']} (`{case['case']}`)"
     body = table(("step", "system", "wall", "CPU", "facts"), rows)
     return "\n\n".join([heading, body, *notes])

@@ -8,8 +8,8 @@ DEFAULT_ROWS = 8_000_000
 DEFAULT_BUCKETS = 16
 DEFAULT_ROUNDS = 3
 FULL_ROUNDS = 10
-# Cases that write the whole table take this share of the rows unless --full is given.
-WRITE_SHARE = 0.25
+# Cases that write much of the table take fewer rows, unless --full or --rows says otherwise.
+DEFAULT_WRITE_ROWS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Options:
     """Sizes and choices of one run; `scale` multiplies rows and buckets."""
 
     cases: tuple[str, ...] = ()
-    rows: int = DEFAULT_ROWS
+    rows: int | None = None
     scale: float = 1.0
     rounds: int | None = None
     peers: tuple[str, ...] = ()
@@ -25,12 +25,15 @@ class Options:
 
     @property
     def total_rows(self) -> int:
-        return max(1_000, round(self.rows * self.scale))
+        return self._scaled(self.rows or DEFAULT_ROWS)
 
     @property
     def write_rows(self) -> int:
-        """Rows of the cases that write the whole table."""
-        return self.total_rows if self.full else max(1_000, round(self.total_rows * WRITE_SHARE))
+        """Rows of the cases that write much of the table."""
+        return self._scaled(self.rows or (DEFAULT_ROWS if self.full else DEFAULT_WRITE_ROWS))
+
+    def _scaled(self, rows: int) -> int:
+        return max(1_000, round(rows * self.scale))
 
     @property
     def buckets(self) -> int:
@@ -43,5 +46,17 @@ class Options:
         return max(default, FULL_ROUNDS) if self.full else default
 
     def wants_peer(self, name: str) -> bool:
-        """True for rowlake, and for every peer unless some were picked."""
-        return name.startswith("rowlake") or not self.peers or name in self.peers
+        """True for every system unless some were picked; ours stay in unless some of them were."""
+        if not self.peers or name in self.peers:
+            return True
+        ours = "rowlake"
+        return name.startswith(ours) and not any(peer.startswith(ours) for peer in self.peers)
+
+    @property
+    def wants_delta(self) -> bool:
+        """True where Delta's extension must be in the session; all statements pay a little."""
+        from bench.cases import CASES
+        from bench.editors import DELTA
+
+        cases = self.cases or tuple(CASES)
+        return any(map(self.wants_peer, DELTA)) and any(CASES[case].with_delta for case in cases)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 COLOURS = {"met": "green", "not met": "red", "not measured": "yellow"}
 OURS = "rowlake"
+# Ratios shown beside a sample of ours: those to the quickest peers so far.
+RATIOS = 3
 
 
 def progress_bar(console: Console) -> Progress:
@@ -38,6 +40,7 @@ class CaseView:
 
     def __init__(self, console: Console, case: Case, contestants: list[Contestant], rounds: int):
         self.console = console
+        self.ours = case.ours
         self.progress = progress_bar(console)
         self.latest: dict[tuple[str, int], dict[str, Sample]] = {}
         turns = sum(
@@ -55,15 +58,23 @@ class CaseView:
 
     def sample(self, system: str, step: str, number: int, sample: Sample) -> None:
         others = self.latest.setdefault((step, number), {})
-        ratios = ", ".join(ratio_text(sample, other, name) for name, other in others.items())
+        ratios = self._ratios(system, sample, others)
         others[system] = sample
         label = "warm-up" if number < 0 else f"round {number + 1}"
         self.progress.advance(self.task)
         self.console.print(
-            f"  [dim]{label:8}[/] {step:14} {system:16} {seconds(sample.wall_s):>9} "
+            f"  [dim]{label:8}[/] {step:14} {system:17} {seconds(sample.wall_s):>9} "
             f"[dim]({seconds(sample.cpu_s)} CPU)[/]  {ratios}",
             highlight=False,
         )
+
+    def _ratios(self, system: str, sample: Sample, others: dict[str, Sample]) -> str:
+        """Return the ratio to ours; for one of ours, those to the peers that were before it."""
+        if system.startswith(OURS):
+            peers = {name: s for name, s in others.items() if not name.startswith(OURS)}
+            best = sorted(peers, key=lambda name: peers[name].wall_s)[:RATIOS]
+            return ", ".join(ratio_text(sample, peers[name], name) for name in best)
+        return ratio_text(sample, others[self.ours], self.ours) if self.ours in others else ""
 
     def failure(self, system: str, message: str) -> None:
         self.console.print(f"  [red]{system} is out:[/] {message[:300]}", markup=True)
@@ -105,19 +116,19 @@ def quantity(metric: str, value: float) -> str:
     return f"{value:,.2f}"
 
 
-def case_table(outcome: Outcome, title: str) -> Table:
-    """Return the medians of one case, with what each system costs beside rowlake."""
+def case_table(outcome: Outcome, title: str, ours: str = OURS) -> Table:
+    """Return the medians of one case, with what each system costs beside ours."""
     table = Table(title=title, title_justify="left")
-    for column in ("step", "system", "wall", "CPU", "× rowlake", "peak memory", "read", "facts"):
+    for column in ("step", "system", "wall", "CPU", f"× {ours}", "peak memory", "read", "facts"):
         table.add_column(column, justify="left" if column in ("step", "system") else "right")
-    for found in outcome.measurements:
+    for found in sorted(outcome.measurements, key=lambda found: found.step):
         if found.samples:
-            table.add_row(*_cells(found, outcome.measurements))
+            table.add_row(*_cells(found, outcome.measurements, ours))
     return table
 
 
-def _cells(found: Measurement, measurements: Iterable[Measurement]) -> list[str]:
-    ours = [m for m in measurements if m.system == OURS and m.step == found.step and m.samples]
+def _cells(found: Measurement, measurements: Iterable[Measurement], name: str) -> list[str]:
+    ours = [m for m in measurements if m.system == name and m.step == found.step and m.samples]
     wall = found.median("wall_s")
     ratio = f"{wall / ours[0].median('wall_s'):.2f}" if ours else ""
     facts = [name for name in found.metrics() if name in found.samples[0].facts]

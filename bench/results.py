@@ -40,13 +40,15 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
-def outcome_json(outcome: Outcome, title: str) -> dict[str, Any]:
+def outcome_json(outcome: Outcome, title: str, ours: str = "rowlake") -> dict[str, Any]:
     return {
         "case": outcome.case,
         "title": title,
+        "ours": ours,
         "measurements": [found.as_json() for found in outcome.measurements],
         "truths": outcome.truths,
         "failures": outcome.failures,
+        "notes": outcome.notes,
     }
 
 
@@ -62,7 +64,11 @@ def save(
     content = {
         "run": {
             "finished": now.isoformat(timespec="seconds"),
-            "options": asdict(options),
+            "options": {
+                **asdict(options),
+                "read_rows": options.total_rows,
+                "write_rows": options.write_rows,
+            },
             "machine": machine(),
             "versions": versions(),
         },

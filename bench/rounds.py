@@ -2,7 +2,8 @@
 
 Who starts changes from round to round, so that no system always runs on a machine that
 another has just warmed or tired. A system that fails is out of the case, and the failure is
-part of the result; so is every disagreement on the truth.
+part of the result; so is every disagreement on the truth. What a system cannot do yet, or does
+too slowly to wait for, is a note and no failure.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 OnSample = Callable[[str, str, int, Sample], None]
 OnFailure = Callable[[str, str], None]
 Counters = Callable[[], dict[str, float]]
+NOT_YET = ("UnsupportedFeatureError",)
+
+
+class Skipped(Exception):
+    """Raised by a system that does not take part, with the reason."""
 
 
 @dataclass
@@ -31,6 +37,7 @@ class Outcome:
     measurements: list[Measurement] = field(default_factory=list)
     truths: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, str]] = field(default_factory=list)
+    notes: list[dict[str, str]] = field(default_factory=list)
 
     def of(self, step: str, system: str) -> Measurement:
         """Return the measurement of a step on a system, made when it is new."""
@@ -44,6 +51,20 @@ class Outcome:
     @property
     def disagreements(self) -> list[dict[str, Any]]:
         return [truth for truth in self.truths if not truth["equal"]]
+
+    def out(self, system: str, number: int, error: Exception) -> str:
+        """Note why a system is out from this round on; return the words for it."""
+        kind = type(error).__name__
+        if isinstance(error, Skipped) or kind in NOT_YET:
+            message = str(error) if isinstance(error, Skipped) else f"not yet: {error}"
+            self.notes.append({"system": system, "round": str(number), "message": message})
+            return message
+        message = first_words(error)
+        trace = "".join(traceback.format_exception(error))
+        self.failures.append(
+            {"system": system, "round": str(number), "message": message, "trace": trace}
+        )
+        return message
 
 
 def run_rounds(
@@ -60,26 +81,22 @@ def run_rounds(
     `counters` is read before and after every step; what it grew by joins the sample's facts.
     """
     outcome, alive = Outcome(case.name), list(contestants)
-    for number in range(-case.warmups, rounds):
-        truths: dict[str, dict[str, str]] = {}
-        for contestant in _in_turn(alive, number):
-            if not _takes_part(contestant, number):
-                continue
-            try:
-                _one_turn(outcome, contestant, number, truths, on_sample, counters)
-            except Exception as error:  # noqa: BLE001 - a peer's failure is a result, not ours
-                alive.remove(contestant)
-                message = first_words(error)
-                outcome.failures.append(
-                    {
-                        "system": contestant.system,
-                        "round": str(number),
-                        "message": message,
-                        "trace": traceback.format_exc(),
-                    }
-                )
-                on_failure(contestant.system, message)
-        _compare(outcome, number, truths)
+    try:
+        for number in range(-case.warmups, rounds):
+            truths: dict[str, dict[str, str]] = {}
+            for contestant in _in_turn(alive, number):
+                if not _takes_part(contestant, number):
+                    continue
+                try:
+                    _one_turn(outcome, contestant, number, truths, on_sample, counters)
+                except Exception as error:  # noqa: BLE001 - a peer's failure is a result, not ours
+                    alive.remove(contestant)
+                    on_failure(contestant.system, outcome.out(contestant.system, number, error))
+            _compare(outcome, number, truths)
+    finally:
+        for contestant in contestants:
+            if contestant.close:
+                contestant.close()
     return outcome
 
 
@@ -109,12 +126,14 @@ def _one_turn(
     counters: Counters,
 ) -> None:
     if contestant.prepare:
-        contestant.prepare()
+        contestant.prepare(number)
     try:
         for step in contestant.steps:
             before = counters()
             sample, answer = measure(step.run)
             sample.facts.update(_grown(before, counters()))
+            if step.facts:
+                sample.facts.update(step.facts())
             if number >= 0:
                 outcome.of(step.name, contestant.system).samples.append(sample)
             on_sample(contestant.system, step.name, number, sample)

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
 JARS = Path(__file__).resolve().parent.parent / ".cache" / "ivy"
 ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
-PACKAGES = [ICEBERG]
+DELTA = "io.delta:delta-spark_4.1_2.13:4.4.0"
+PACKAGES = [ICEBERG, DELTA]
 STAMP = "resolved.txt"
 CATALOG = "ice"
+
+ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -29,17 +33,24 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.extensions": ICEBERG_EXTENSION,
     f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
     f"spark.sql.catalog.{CATALOG}.type": "hadoop",
+}
+STORAGE_PARTITIONED_JOINS = {
     "spark.sql.sources.v2.bucketing.enabled": "true",
     "spark.sql.sources.v2.bucketing.pushPartValues.enabled": "true",
     "spark.sql.iceberg.planning.preserve-data-grouping": "true",
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
 }
+DELTA_SETTINGS = {
+    "spark.sql.extensions": f"{ICEBERG_EXTENSION},{DELTA_EXTENSION}",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
 
 
-def start_spark(java_warehouse: Path) -> SparkSession:
+def start_spark(java_warehouse: Path, *, with_delta: bool = False) -> SparkSession:
     """Start the session on two cores; Iceberg's tables live in a Hadoop catalog there."""
     from pyspark.sql import SparkSession
 
@@ -50,6 +61,8 @@ def start_spark(java_warehouse: Path) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").appName("rowlake bench")
     settings = {
         **SETTINGS,
+        **STORAGE_PARTITIONED_JOINS,
+        **(DELTA_SETTINGS if with_delta else {}),
         **package_settings(JARS, PACKAGES),
         f"spark.sql.catalog.{CATALOG}.warehouse": java_warehouse.as_uri(),
     }
@@ -71,7 +84,12 @@ def package_settings(folder: Path, packages: list[str]) -> dict[str, str]:
     if jars and stamp.exists() and stamp.read_text() == "\n".join(packages):
         return {"spark.jars": ",".join(str(jar) for jar in jars)}
     folder.mkdir(parents=True, exist_ok=True)
-    return {"spark.jars.packages": ",".join(packages), "spark.jars.ivy": str(folder)}
+    return {
+        "spark.jars.packages": ",".join(packages),
+        "spark.jars.ivy": str(folder),
+        # A local Maven repository that has a POM without its jar would make Ivy give up.
+        "spark.driver.extraJavaOptions": f"-Duser.home={folder}",
+    }
 
 
 def spark_counters(spark: SparkSession) -> dict[str, float]:

@@ -6,6 +6,7 @@ an unfinished one is made anew.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from bench.lab import Lab
 
 FINISHED = ".bench-finished"
+COPIES = "copies"
+_copies = itertools.count()
 # One row in a hundred, spread evenly over files and pages.
 ONE_PERCENT = "pmod(xxhash64(ss_ticket_number, ss_item_sk), 100) = 0"
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
@@ -38,13 +41,33 @@ def shared(lab: Lab, name: str, build: Callable[[TableRef], None]) -> TableRef:
     return table
 
 
-def clean(lab: Lab) -> TableRef:
+def clean(lab: Lab, rows: int | None = None) -> TableRef:
     """Return the bench table: bucketed, one file a bucket, no deletes."""
 
     def build(table: TableRef) -> None:
-        _fill(lab, table, Layout(lab.options.buckets))
+        _fill(lab, table, Layout(lab.options.buckets), rows)
 
-    return shared(lab, f"clean_{_size(lab)}", build)
+    return shared(lab, f"clean_{_size(lab, rows)}", build)
+
+
+def unpartitioned(lab: Lab, rows: int) -> TableRef:
+    """Return the bench table without partitions, in as many files as it would have buckets."""
+
+    def build(table: TableRef) -> None:
+        java = lab.peer("iceberg-java")
+        java.create(table, Layout(properties={"write.distribution-mode": "none"}))
+        java.append(table, lab.source(rows).repartition(lab.options.buckets), Layout())
+
+    return shared(lab, f"unpartitioned_{_size(lab, rows)}", build)
+
+
+def copy_of(lab: Lab, table: TableRef, name: str, properties: dict[str, str]) -> TableRef:
+    """Return a fresh table with the same files, linked: its owner may do with it what he likes."""
+    made = TableRef(lab.java_warehouse, f"{COPIES}.{name}_{next(_copies)}")
+    settings = {"write.parquet.compression-codec": "zstd", **properties}
+    lines = "\n".join(f"{key}={value}" for key, value in settings.items())
+    lab.core.call("copy", lab.java_warehouse.as_uri(), f"{table.name} {made.name}", lines)
+    return made
 
 
 def sorted_by_ticket(lab: Lab) -> TableRef:
@@ -66,15 +89,15 @@ def with_deletes(lab: Lab, format_version: int) -> TableRef:
     return shared(lab, f"deletes_v{format_version}_{_size(lab)}", build)
 
 
-def _size(lab: Lab) -> str:
-    return f"{lab.options.total_rows}_{lab.options.buckets}"
+def _size(lab: Lab, rows: int | None = None) -> str:
+    return f"{rows or lab.options.total_rows}_{lab.options.buckets}"
 
 
-def _fill(lab: Lab, table: TableRef, layout: Layout) -> None:
+def _fill(lab: Lab, table: TableRef, layout: Layout, rows: int | None = None) -> None:
     java = lab.peer("iceberg-java")
     java.create(table, layout)
     lab.spark.sql(
         f"ALTER TABLE {java.sql_name(table)} WRITE DISTRIBUTED BY PARTITION "
         "LOCALLY ORDERED BY ss_ticket_number"
     )
-    java.append(table, lab.source(), layout)
+    java.append(table, lab.source(rows), layout)

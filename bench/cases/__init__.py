@@ -1,6 +1,6 @@
 """The workloads, in the order in which a run takes them."""
 
-from bench.cases import engine, planning, reads, startup, writes
+from bench.cases import engine, planning, reads, rowlevel, startup, writes
 
 CASES = {
     case.name: case
@@ -10,6 +10,7 @@ CASES = {
         *planning.CASES,
         *reads.CASES,
         *writes.CASES,
+        *rowlevel.CASES,
     )
 }
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from bench.case import Case, Contestant, Step, entrants
 from bench.children import run_child
-from bench.java_core import IcebergCore
 from bench.measure import Reported, Sample, measure
 from bench.tables import shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bench.java_core import IcebergCore
     from bench.lab import Lab
     from bench.peers.base import TableRef
 
@@ -29,7 +29,7 @@ ENTRIES = 50_000
 
 def planning(files: int, lab: Lab) -> list[Contestant]:
     """Plan all files cold, again warm, and the 5 % that a bound on the tickets leaves."""
-    core = IcebergCore(lab.spark)
+    core = lab.core
     table = metadata_table(lab, core, files)
     metadata_table(lab, core, 1_000)
     makers: dict[str, Callable[[], Contestant]] = {
@@ -72,7 +72,7 @@ def _child_planner(
     """Plan in a child that reports the three steps at once; the steps hand them out."""
     reports: dict[str, Any] = {}
 
-    def prepare() -> None:
+    def prepare(_: int) -> None:
         reports.clear()
         cache = lab.scratch / "plan-cache"
         shutil.rmtree(cache, ignore_errors=True)
@@ -108,7 +108,7 @@ def manifest_writing(lab: Lab) -> list[Contestant]:
 
 
 def _java_writer(lab: Lab) -> Contestant:
-    core = IcebergCore(lab.spark)
+    core = lab.core
 
     def run() -> Reported:
         location = (lab.scratch / f"manifest-{time.time_ns()}.avro").as_uri()

@@ -40,7 +40,7 @@ def _writer(verb: str, lab: Lab, name: str) -> Contestant:
         for step, layout in layouts(lab).items()
     }
 
-    def prepare() -> None:
+    def prepare(_: int) -> None:
         for table, layout in targets.values():
             system.drop(table)
             if verb == "append":

@@ -12,13 +12,13 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TIMEOUT_S = 600
 
 
-def run_child(program: str, *arguments: str) -> dict[str, Any]:
+def run_child(program: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
     """Run a program of this folder and return the JSON object on its last line."""
     done = subprocess.run(
         [sys.executable, "-m", f"bench.children.{program}", *arguments],
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=timeout_s,
         cwd=ROOT,
     )
     if done.returncode:

@@ -149,4 +149,52 @@ public class IcebergCore {
     }
     return (System.nanoTime() - start) + " " + (threads.getCurrentThreadCpuTime() - cpu);
   }
+
+  /** Makes a table of another's data files, linked into its own folder; names are "from to". */
+  public static String copy(String warehouse, String names, String properties) {
+    String[] both = names.split(" ");
+    HadoopCatalog catalog = catalog(warehouse);
+    Table from = catalog.loadTable(identifier(both[0]));
+    Map settings = new HashMap();
+    String[] lines = properties.split("\n");
+    for (int i = 0; i < lines.length; i++) {
+      int at = lines[i].indexOf('=');
+      settings.put(lines[i].substring(0, at), lines[i].substring(at + 1));
+    }
+    Table to = catalog.createTable(identifier(both[1]), from.schema(), from.spec(), settings);
+    AppendFiles append = to.newFastAppend();
+    TableScan scan = (TableScan) from.newScan().includeColumnStats();
+    CloseableIterable tasks = scan.planFiles();
+    long count = 0;
+    try {
+      Iterator iterator = tasks.iterator();
+      while (iterator.hasNext()) {
+        DataFile file = (DataFile) ((org.apache.iceberg.FileScanTask) iterator.next()).file();
+        append.appendFile(linked(file, from, to));
+        count++;
+      }
+      tasks.close();
+    } catch (java.io.IOException e) {
+      throw new RuntimeException(e);
+    }
+    append.commit();
+    return "" + count;
+  }
+
+  private static DataFile linked(DataFile file, Table from, Table to) throws java.io.IOException {
+    String old = file.path().toString();
+    String made = to.location() + old.substring(old.indexOf("/data/"));
+    java.nio.file.Path target = local(made);
+    java.nio.file.Files.createDirectories(target.getParent(), new java.nio.file.attribute.FileAttribute[0]);
+    java.nio.file.Files.createLink(target, local(old));
+    return ((DataFiles.Builder) DataFiles.builder(to.spec()).copy(file))
+        .withPath(made)
+        .withSortOrder(org.apache.iceberg.SortOrder.unsorted())
+        .build();
+  }
+
+  private static java.nio.file.Path local(String location) {
+    String path = location.startsWith("file:") ? java.net.URI.create(location).getPath() : location;
+    return java.nio.file.Paths.get(path, new String[0]);
+  }
 }

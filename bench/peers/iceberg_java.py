@@ -13,7 +13,7 @@ from bench.peers.base import (
     TableRef,
     sorted_rows,
 )
-from bench.session import CATALOG, ICEBERG, SETTINGS
+from bench.session import CATALOG, ICEBERG, STORAGE_PARTITIONED_JOINS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,8 +25,8 @@ class IcebergJava(System):
     name = "iceberg-java"
 
     def configuration(self) -> dict[str, str]:
-        own = {key: value for key, value in SETTINGS.items() if "v2.bucketing" in key}
-        return {"package": ICEBERG, "storage-partitioned joins": str(own), "codec": "zstd"}
+        joins = ", ".join(f"{key}={value}" for key, value in STORAGE_PARTITIONED_JOINS.items())
+        return {"package": ICEBERG, "storage-partitioned joins": joins, "codec": "zstd"}
 
     def sql_name(self, table: TableRef) -> str:
         return f"{CATALOG}.{table.name}"

@@ -1,5 +1,6 @@
 from bench.case import Case, Contestant, Step
-from bench.rounds import run_rounds
+from bench.rounds import Skipped, run_rounds
+from rowlake.errors import UnsupportedFeatureError
 
 
 def case(warmups=1):
@@ -58,11 +59,41 @@ def test_prepare_and_finish_surround_every_turn_even_when_it_fails():
     contestant = Contestant(
         "a",
         (Step("act", broken),),
-        prepare=lambda: log.append("prepare"),
+        prepare=lambda number: log.append(f"prepare {number}"),
         finish=lambda: log.append("finish"),
+        close=lambda: log.append("close"),
     )
     run_rounds(case(warmups=0), [contestant], 1)
-    assert log == ["prepare", "finish"]
+    assert log == ["prepare 0", "finish", "close"]
+
+
+def test_what_a_system_cannot_do_is_a_note_and_no_failure():
+    def skipped():
+        raise Skipped("too many keys")
+
+    def unsupported():
+        raise UnsupportedFeatureError("no MERGE")
+
+    contestants = [
+        Contestant("a", (Step("x", skipped),)),
+        Contestant("b", (Step("x", unsupported),)),
+    ]
+    outcome = run_rounds(case(), contestants, 1)
+    assert outcome.failures == []
+    assert {note["message"] for note in outcome.notes} == {"too many keys", "not yet: no MERGE"}
+
+
+def test_facts_are_asked_after_the_step():
+    log = []
+
+    def facts():
+        log.append("facts")
+        return {"files_added": 2.0}
+
+    step = Step("act", lambda: log.append("act"), facts=facts)
+    outcome = run_rounds(case(warmups=0), [Contestant("a", (step,))], 1)
+    assert log == ["act", "facts"]
+    assert outcome.of("act", "a").samples[0].facts == {"files_added": 2.0}
 
 
 def test_a_slow_system_may_take_fewer_rounds():

@@ -13,8 +13,9 @@ from bench.targets import Target, judge
 
 
 def test_sizes_follow_rows_scale_and_full():
-    assert Options(rows=8_000_000).write_rows == 2_000_000
-    assert Options(rows=8_000_000, full=True).write_rows == 8_000_000
+    assert (Options().total_rows, Options().write_rows) == (8_000_000, 2_000_000)
+    assert Options(full=True).write_rows == 8_000_000
+    assert Options(rows=50_000).write_rows == 50_000
     half = Options(rows=8_000_000, scale=0.5)
     assert (half.total_rows, half.buckets) == (4_000_000, 8)
     assert Options(rounds=7).rounds_of(3) == 7
@@ -26,6 +27,9 @@ def test_picked_peers_leave_rowlake_in():
     assert options.wants_peer("rowlake")
     assert options.wants_peer("pyarrow")
     assert not options.wants_peer("iceberg-java")
+    one_of_ours = Options(peers=("rowlake-lazy",))
+    assert one_of_ours.wants_peer("rowlake-lazy")
+    assert not one_of_ours.wants_peer("rowlake-eager")
 
 
 def test_an_unknown_case_is_refused(capsys):

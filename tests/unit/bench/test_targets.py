@@ -1,4 +1,5 @@
 from bench.cases import CASES
+from bench.editors import EDITORS
 from bench.measure import Measurement, Sample
 from bench.peers import PEERS
 from bench.targets import TARGETS, Target, judge
@@ -38,5 +39,5 @@ def test_what_was_not_measured_is_not_met_nor_unmet():
 def test_every_target_names_a_case_and_known_peers():
     for target in TARGETS:
         assert target.case in CASES
-        assert set(target.against) <= set(PEERS)
+        assert set(target.against) <= {*PEERS, *EDITORS}
         assert (target.at_most is None) != (target.at_least is None)
