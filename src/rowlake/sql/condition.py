@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
 from rowlake.model.predicate import TRUE, conjunction
-from rowlake.sql.conditions import ConditionReader, Pushed, split
+from rowlake.sql.conditions import ConditionReader, Pushed, conjuncts
 from rowlake.sql.lexer import Kind, Lexer
 from rowlake.sql.scope import Names, find_column
 
@@ -42,7 +42,7 @@ def pushed_condition(
         return find_column(schema, path, names)
 
     reader = ConditionReader(resolve, {})
-    read = [reader.read(part) for part in split(tokens, "AND")]
+    read = [reader.read(part) for part in conjuncts(tokens)]
     known = [part for part in read if part is not None]
     exact = len(known) == len(read) and all(part.exact for part in known)
     return Pushed(conjunction(*(part.predicate for part in known)) if known else TRUE, exact)

@@ -360,6 +360,11 @@ def split(tokens: Sequence[Token], word: str, *, between: bool = True) -> list[S
     return [*parts, tokens[start:]]
 
 
+def conjuncts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """Return the parts that must all hold; one part where an OR binds less than every AND."""
+    return [tokens] if len(split(tokens, "OR")) > 1 else split(tokens, "AND")
+
+
 def split_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     """Split at commas outside of brackets."""
     parts: list[Sequence[Token]] = []

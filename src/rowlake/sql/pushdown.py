@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.model.predicate import TRUE, Predicate, conjunction
 from rowlake.sql import columns as columns_room
 from rowlake.sql.aggregate import Aggregation, NotSplit, Splitter
-from rowlake.sql.conditions import ConditionReader, split
+from rowlake.sql.conditions import ConditionReader, conjuncts
 from rowlake.sql.gather import Gatherer
 from rowlake.sql.lexer import Kind, Lexer, Token, quote
 from rowlake.sql.locate import Lookup, Target, locate
@@ -183,7 +183,7 @@ class _Scans:
         parts: list[Predicate] = []
         for condition in self.gatherer.conditions(reference, block, schema):
             reader = ConditionReader(condition.resolve, self.arguments)
-            for part in split(self.tokens[slice(*condition.span)], "AND"):
+            for part in conjuncts(self.tokens[slice(*condition.span)]):
                 pushed = reader.read(part)
                 if pushed is None:
                     continue
