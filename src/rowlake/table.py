@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.view import SnapshotInfo
+    from rowlake.rowlevel import blind, strategy
     from rowlake.rowlevel import delete as deletion
     from rowlake.sql import condition, refusals
     from rowlake.verbs import alter, ingest, inspect, pick, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (plan,) = deferred("rowlake", "plan")
-    (deletion,) = deferred("rowlake.rowlevel", "delete")
+    blind, deletion, strategy = deferred("rowlake.rowlevel", "blind delete strategy")
     condition, refusals = deferred("rowlake.sql", "condition refusals")
     alter, ingest, inspect, pick, read, wap, write = deferred(
         "rowlake.verbs", "alter ingest inspect pick read wap write"
@@ -192,9 +193,14 @@ class Table:
         """Delete the rows for which a condition is TRUE.
 
         `mode` is `auto` (decided per file), `copy-on-write` or `merge-on-read`; `isolation` is
-        `serializable` or `snapshot`; `branch` as for every write.
+        `serializable` or `snapshot`; `branch` as for every write. `deletes="equality"` takes
+        conditions of `=`, IN, IS NULL, AND and OR: no row is read, and none is counted.
         """
         handle, chosen = self.for_write(options)
+        asked = strategy.deletes_of(chosen.deletes, handle.metadata.format_version, chosen.mode)
+        if asked is strategy.Deletes.EQUALITY:
+            self._handle, result = blind.blind_delete(handle, _said_by(where, handle), chosen)
+            return result
         selection = self._selection(handle, where, chosen.branch)
         self._handle, result = deletion.delete(handle, self._engine, selection, chosen)
         return result
@@ -341,6 +347,19 @@ def _whole_predicate(where: str | Predicate, handle: TableHandle) -> Predicate:
             "literals. Use DELETE and append for anything else."
         )
     return plan.bind(pushed.predicate, schema)
+
+
+def _said_by(where: str | Predicate, handle: TableHandle) -> Predicate:
+    """Return a condition as a predicate, all of it, so that no row has to be looked at."""
+    if where is not None and not isinstance(where, str):
+        return where
+    pushed = condition.pushed_condition(where, view_of(handle).schema) if where else None
+    if pushed is None or not pushed.exact:
+        raise InvalidStatementError(
+            f"Cannot delete from {handle.name} with deletes='equality' where {where}: such a "
+            "condition compares columns with literals by =, IN and IS NULL, joined by AND and OR."
+        )
+    return pushed.predicate
 
 
 def _options(given: Mapping[str, Any]) -> write.WriteOptions:
