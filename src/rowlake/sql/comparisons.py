@@ -181,8 +181,8 @@ def _strings(column: Column, op: Op, literal: Literal) -> Predicate | None:
 def _binaries(column: Column, op: Op, literal: Literal) -> Predicate | None:
     if literal.kind != "binary":
         return None
-    width = getattr(column.field.type, "byte_width", None)
-    if pa.types.is_fixed_size_binary(column.field.type) and len(literal.value) != width:
+    kind = column.field.type
+    if pa.types.is_fixed_size_binary(kind) and len(literal.value) != kind.byte_width:
         return None
     return column.leaf(op, literal.value)
 

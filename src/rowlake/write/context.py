@@ -164,7 +164,10 @@ def equality_delete_context(
 
 
 def key_schema(schema: Schema, field_ids: tuple[int, ...]) -> Schema:
-    """Return the columns with these ids alone; of structs only the parts that are asked for."""
+    """Return the columns with these ids alone; of structs only the parts that are asked for.
+
+    These parts may be null: where a struct is null, so is each key in it.
+    """
     wanted = frozenset(field_ids)
     found = [_restricted(field, wanted) for field in schema.arrow]
     return Schema(pa.schema([field for field in found if field is not None]), schema.schema_id)
@@ -175,7 +178,8 @@ def _restricted(found: pa.Field, wanted: frozenset[int]) -> pa.Field | None:
         return found if field_id(found) in wanted else None
     below = [_restricted(child, wanted) for child in children(found.type)]
     kept = [child for child in below if child is not None]
-    return found.with_type(pa.struct(kept)) if kept else None
+    optional = [child.with_nullable(True) for child in kept]
+    return found.with_type(pa.struct(optional)) if kept else None
 
 
 def _spec_of(view: TableView, spec_id: int | None) -> PartitionSpec:
