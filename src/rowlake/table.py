@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowlake import plan
+    from rowlake import lake as lakes
+    from rowlake import merge_builder, plan
     from rowlake.catalog.handle import TableHandle
     from rowlake.commit import metadata as commit
     from rowlake.engine.spark import Engine
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
     from rowlake.model.view import SnapshotInfo
     from rowlake.rowlevel import blind, strategy
     from rowlake.rowlevel import delete as deletion
-    from rowlake.sql import condition, refusals
+    from rowlake.sql import assignments, condition, execute_row_level, refusals, row_statements
     from rowlake.verbs import alter, ingest, inspect, pick, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
-    (plan,) = deferred("rowlake", "plan")
+    lakes, merge_builder, plan = deferred("rowlake", "lake merge_builder plan")
     blind, deletion, strategy = deferred("rowlake.rowlevel", "blind delete strategy")
-    condition, refusals = deferred("rowlake.sql", "condition refusals")
+    assignments, condition, execute_row_level, refusals, row_statements = deferred(
+        "rowlake.sql", "assignments condition execute_row_level refusals row_statements"
+    )
     alter, ingest, inspect, pick, read, wap, write = deferred(
         "rowlake.verbs", "alter ingest inspect pick read wap write"
     )
@@ -49,9 +52,10 @@ Time = "str | int | float | datetime.datetime"
 class Table:
     """One table of a lake; made by `Lake.table`."""
 
-    def __init__(self, handle: TableHandle, engine: Engine) -> None:
+    def __init__(self, handle: TableHandle, engine: Engine, lake: lakes.Lake | None = None) -> None:
         self._handle = handle
         self._engine = engine
+        self._lake = lake
 
     def __repr__(self) -> str:
         return f"Table({self.name})"
@@ -62,6 +66,13 @@ class Table:
     def name(self) -> str:
         """The name, with its namespace."""
         return self._handle.name
+
+    @property
+    def lake(self) -> lakes.Lake:
+        """The lake that the table is in; conditions and sources may name its other tables."""
+        if self._lake is None:
+            self._lake = lakes.Lake(self._handle.catalog, self._engine)
+        return self._lake
 
     @property
     def handle(self) -> TableHandle:
@@ -204,6 +215,33 @@ class Table:
         selection = self._selection(handle, where, chosen.branch)
         self._handle, result = deletion.delete(handle, self._engine, selection, chosen)
         return result
+
+    def update(self, set: Mapping[str, Any], where: str | None = None, **options: Any) -> Result:
+        """Give columns new values in the rows for which a condition is TRUE (all without one).
+
+        `set` takes columns (`a`, or `a.b` for a field) to SQL texts or Python values; options are
+        those of `delete`.
+        """
+        _options(options)
+        name = tuple(self._handle.identifier)
+        statement = row_statements.Update(
+            name,
+            assignments.assignments_of(set, tuple(name[n:] for n in range(len(name))), "set"),
+            where=assignments.condition_of(where, "where"),
+        )
+        return execute_row_level.change_rows(self.lake, statement, **options)
+
+    def merge(
+        self, source: Any, on: str | Sequence[str], **options: Any
+    ) -> merge_builder.MergeBuilder:
+        """Return a builder of a MERGE (`MergeBuilder`); `execute()` runs it.
+
+        `source` is what `append` takes, or another table; `on` a condition in which the target is
+        `t` and the source is `s`, or a list of columns that both have. Options are those of
+        `delete`.
+        """
+        _options(options)
+        return merge_builder.merge_into(self, source, on, options)
 
     def _selection(
         self, handle: TableHandle, where: str | Predicate, branch: str

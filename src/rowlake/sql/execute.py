@@ -21,9 +21,8 @@ from rowlake.sql import execute_show as show
 from rowlake.sql import statements as s
 from rowlake.sql.defaults import defaults_of
 from rowlake.sql.execute_alter import alter_table
-from rowlake.sql.execute_explain import explain_row_level
 from rowlake.sql.execute_insert import insert
-from rowlake.sql.execute_row_level import change_rows, with_named_arguments
+from rowlake.sql.execute_row_level import change_rows, explain_rows, with_named_arguments
 from rowlake.sql.lexer import readable
 from rowlake.sql.parse import parse
 from rowlake.sql.procedures import call, is_foreign
@@ -123,8 +122,8 @@ def _row_level(
     again = parsed if named == text else parse(named)
     parsed = again if isinstance(again, (s.Delete, Update, Merge, Explain)) else parsed
     if isinstance(parsed, Explain):
-        plan = str(explain_row_level(lake, parsed, args))
-        return lake.engine.from_arrow(pa.table({"plan": [plan]}))
+        plan = explain_rows(lake, parsed.statement, args)
+        return lake.engine.from_arrow(pa.table({"plan": [str(plan)]}))
     return counts(lake, change_rows(lake, parsed, args))
 
 

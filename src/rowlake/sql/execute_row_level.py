@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowlake.errors import InvalidStatementError
 from rowlake.sql.execute_delete import delete_rows
+from rowlake.sql.execute_explain import explain_row_level
 from rowlake.sql.execute_merge import merge_rows
 from rowlake.sql.execute_update import update_rows
 from rowlake.sql.lexer import Kind, Lexer
 from rowlake.sql.pushdown import spliced
-from rowlake.sql.row_statements import Update
+from rowlake.sql.row_statements import Explain, Update
 from rowlake.sql.statements import Delete
 
 if TYPE_CHECKING:
@@ -34,13 +35,27 @@ def change_rows(
     lake: Lake, statement: Delete | Update | Merge, arguments: Any = None, **options: Any
 ) -> Result:
     """Run a row-level statement; `options` are those of every write (`branch`, `mode`, …)."""
-    if options.get("branch") not in (None, MAIN):
-        statement = on_branch(statement, options.pop("branch"))
+    statement = _placed(statement, options)
     if isinstance(statement, Delete):
         return delete_rows(lake, statement, arguments, **options)
     if isinstance(statement, Update):
         return update_rows(lake, statement, arguments, **options)
     return merge_rows(lake, statement, arguments, **options)
+
+
+def explain_rows(
+    lake: Lake, statement: Delete | Update | Merge, arguments: Any = None, **options: Any
+) -> Any:
+    """Return the plan of a row-level statement; nothing is written."""
+    statement = _placed(statement, options)
+    return explain_row_level(lake, Explain(statement), arguments, **options)
+
+
+def _placed(statement: Changing, options: dict[str, Any]) -> Changing:
+    """Return a statement on the branch of the options, which is taken out of them."""
+    if options.get("branch") in (None, MAIN):
+        return statement
+    return on_branch(statement, options.pop("branch"))
 
 
 def on_branch(statement: Changing, branch: str) -> Changing:

@@ -99,7 +99,7 @@ def take_assignments(
         column = _take_column(cursor, owners, found)
         if not cursor.accept_symbol("="):
             cursor.accept_symbol("==") or cursor.expected("=")
-        found[column] = Assignment(column, _take_value(cursor, *stop_words))
+        found[column] = Assignment(column, take_value(cursor, *stop_words))
         if not cursor.accept_symbol(","):
             return tuple(found.values())
 
@@ -112,7 +112,8 @@ def _take_column(cursor: Cursor, owners: tuple[Name, ...], before: dict[Name, As
     return column
 
 
-def _take_value(cursor: Cursor, *stop_words: str) -> str:
+def take_value(cursor: Cursor, *stop_words: str) -> str:
+    """Take the text of a value; DEFAULT comes out in capitals."""
     is_default = cursor.at_words("DEFAULT")
     text = cursor.skip_expression(*stop_words)
     return "DEFAULT" if is_default and text.upper() == "DEFAULT" else text
@@ -253,9 +254,9 @@ def _take_insert(
     columns = _take_insert_columns(cursor, owners)
     cursor.expect("VALUES")
     at = cursor.expect_symbol("(")
-    values = [_take_value(cursor)]
+    values = [take_value(cursor)]
     while cursor.accept_symbol(","):
-        values.append(_take_value(cursor))
+        values.append(take_value(cursor))
     cursor.expect_symbol(")")
     if len(values) != len(columns):
         counts = f"INSERT names {len(columns)} column{'s' * (len(columns) != 1)} but has"

@@ -1,0 +1,165 @@
+"""MERGE from Python: a builder whose steps are the clauses of the statement.
+
+    lake.table("shop.sales").merge(df, on=["id"])
+        .when_matched_update({"qty": "s.qty"}, condition="s.at > t.at")
+        .when_not_matched_insert_all()
+        .execute()
+
+The target is `t` and the source is `s` in all texts. A builder is frozen: each step returns a new
+one, and neither source nor table is touched before `execute` or `explain`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.errors import InvalidStatementError
+from rowlake.iceberg.metadata import view_of
+from rowlake.sql.assignments import assignments_of, condition_of, match_of
+from rowlake.sql.clause_rules import first_broken_rule
+from rowlake.sql.execute_row_level import change_rows, explain_rows
+from rowlake.sql.row_statements import Action, Clause, Merge, When
+from rowlake.verbs.source import ArrowSource, source_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowlake.model.result import Result
+    from rowlake.table import Table
+
+TARGET, SOURCE = "t", "s"
+
+
+class Source:
+    """What was handed in as source; read once, by whichever builder is the first to need it."""
+
+    def __init__(self, rows: Any, table: Table) -> None:
+        self.rows, self._table = rows, table
+
+    @cached_property
+    def frame(self) -> Any:
+        """The source as a DataFrame."""
+        if isinstance(self.rows, type(self._table)):
+            return self.rows.df()
+        engine = self._table.lake.engine
+        found = source_of(self.rows, engine, view_of(self._table.handle).schema.arrow)
+        if isinstance(found, ArrowSource):
+            return engine.from_arrow(pa.Table.from_batches(found.batches, found.schema))
+        return found.frame
+
+
+@dataclass(frozen=True)
+class MergeBuilder:
+    """A MERGE being put together; made by `Table.merge`."""
+
+    table: Table
+    source: Source
+    on: str
+    clauses: tuple[Clause, ...] = ()
+    schema_evolution: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{c.when.value} {c.action.value}" for c in self.clauses)
+        return f"MergeBuilder({self.table.name}: {kinds or 'no clause yet'})"
+
+    # ------------------------------------------------------------------ matched
+
+    def when_matched_update(
+        self, set: Mapping[str, Any], condition: str | None = None
+    ) -> MergeBuilder:
+        """Update target rows that match: columns (or fields, `a.b`) to SQL texts or values."""
+        return self._with(When.MATCHED, Action.UPDATE, condition, set, "set")
+
+    def when_matched_update_all(self, condition: str | None = None) -> MergeBuilder:
+        """Update all columns of target rows that match, from source columns of the same names."""
+        return self._with_all(When.MATCHED, Action.UPDATE, condition)
+
+    def when_matched_delete(self, condition: str | None = None) -> MergeBuilder:
+        """Delete target rows that match."""
+        return self._with(When.MATCHED, Action.DELETE, condition)
+
+    # ------------------------------------------------------------------ not matched
+
+    def when_not_matched_insert(
+        self, values: Mapping[str, Any], condition: str | None = None
+    ) -> MergeBuilder:
+        """Insert source rows without a match; columns not named get their default, or NULL."""
+        return self._with(When.NOT_MATCHED, Action.INSERT, condition, values, "values")
+
+    def when_not_matched_insert_all(self, condition: str | None = None) -> MergeBuilder:
+        """Insert source rows without a match, all columns by their names."""
+        return self._with_all(When.NOT_MATCHED, Action.INSERT, condition)
+
+    # ------------------------------------------------------------------ not matched by source
+
+    def when_not_matched_by_source_update(
+        self, set: Mapping[str, Any], condition: str | None = None
+    ) -> MergeBuilder:
+        """Update target rows that no source row matches; there is no `s` here."""
+        return self._with(When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, condition, set, "set")
+
+    def when_not_matched_by_source_delete(self, condition: str | None = None) -> MergeBuilder:
+        """Delete target rows that no source row matches."""
+        return self._with(When.NOT_MATCHED_BY_SOURCE, Action.DELETE, condition)
+
+    # ------------------------------------------------------------------ the whole
+
+    def with_schema_evolution(self) -> MergeBuilder:
+        """Let columns that only the source has be added to the table."""
+        return replace(self, schema_evolution=True)
+
+    def explain(self) -> Any:
+        """Return what would be done, as a `Plan`; nothing is written."""
+        return explain_rows(self.table.lake, self._runnable(), **self.options)
+
+    def execute(self) -> Result:
+        """Run the MERGE; one commit, or none where nothing changes."""
+        return change_rows(self.table.lake, self._runnable(), **self.options)
+
+    @property
+    def statement(self) -> Merge:
+        """The statement that this builder stands for, with the source as it was handed in."""
+        return Merge(
+            name=tuple(self.table.handle.identifier),
+            source=self.source.rows,
+            on=self.on,
+            clauses=self.clauses,
+            alias=TARGET,
+            source_alias=SOURCE,
+            schema_evolution=self.schema_evolution,
+        )
+
+    def _runnable(self) -> Merge:
+        broken = first_broken_rule(self.clauses)
+        if broken:
+            raise InvalidStatementError(f"MERGE into {self.table.name}: {broken.text}.")
+        return replace(self.statement, source=self.source.frame)
+
+    def _with(
+        self,
+        when: When,
+        action: Action,
+        condition: Any,
+        values: Any = None,
+        what: str = "",
+    ) -> MergeBuilder:
+        assigned = assignments_of(values, ((TARGET,),), what) if what else ()
+        return self._and(Clause(when, action, condition_of(condition), assigned))
+
+    def _with_all(self, when: When, action: Action, condition: Any) -> MergeBuilder:
+        return self._and(Clause(when, action, condition_of(condition), None))
+
+    def _and(self, clause: Clause) -> MergeBuilder:
+        return replace(self, clauses=(*self.clauses, clause))
+
+
+def merge_into(table: Table, source: Any, on: Any, options: Mapping[str, Any]) -> MergeBuilder:
+    """Return a builder without clauses."""
+    return MergeBuilder(
+        table, Source(source, table), match_of(on, TARGET, SOURCE), options=dict(options)
+    )
