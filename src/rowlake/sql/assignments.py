@@ -24,7 +24,7 @@ def assignments_of(values: Any, owners: tuple[Name, ...], what: str) -> tuple[As
     """Return `{"column": value}` as assignments; `what` names the argument in errors."""
     if not isinstance(values, Mapping) or not values:
         raise InvalidStatementError(
-            f"{what} takes the columns and their values: {what}={{'column': 's.column'}}."
+            f"{what} takes the columns and their values: {what}={{'column': 'expression'}}."
         )
     found: dict[Name, Assignment] = {}
     for column, value in values.items():
