@@ -103,7 +103,11 @@ class CardinalityError(RowlakeError):
 
 
 class CommitConflictError(RowlakeError):
-    """A concurrent commit makes this one invalid; the table is as the other left it."""
+    """A concurrent commit makes this one invalid; the table is as the other left it.
+
+    `retryable`: planned anew on what the other left, the operation may land at once. False where
+    the commit was tried for as long as the table's properties say, or what it was for is gone.
+    """
 
     def __init__(
         self,
@@ -113,9 +117,10 @@ class CommitConflictError(RowlakeError):
         *,
         snapshot_id: int | None = None,
         files: Sequence[str] = (),
+        retryable: bool = False,
     ) -> None:
         self.operation, self.table, self.cause = operation, table, cause
-        self.snapshot_id, self.files = snapshot_id, tuple(files)
+        self.snapshot_id, self.files, self.retryable = snapshot_id, tuple(files), retryable
         named = f": {shown(files)}" if files else ""
         super().__init__(
             f"Cannot commit {operation} to {table}: {cause}{named}. "

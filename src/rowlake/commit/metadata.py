@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.outcome import Conflict, Landed
 from rowlake.catalog.tables import refresh
-from rowlake.commit.loop import retry_policy
+from rowlake.commit.retry import retry_policy
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ library (`validateAddedDataFiles`, `validateNoNewDeletes…`, `validateDataFiles
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,8 +42,26 @@ class Breach:
     files: tuple[str, ...] = ()
 
 
-def find_breach(handle: TableHandle, change: Change, storage: Storage) -> Breach | None:
-    """Return the first requirement of the change that does not hold at the head, None if all do."""
+class Marks(Protocol):
+    """What a change marks rows of."""
+
+    @property
+    def marked(self) -> frozenset[str]:
+        """The data files whose new deletes are not looked at here: `rebase` does it row by row."""
+
+
+def find_breach(
+    handle: TableHandle,
+    change: Change,
+    storage: Storage,
+    *,
+    marks: Marks | None = None,
+    checked: int | None = None,
+) -> Breach | None:
+    """Return the first requirement of the change that does not hold at the head, None if all do.
+
+    Snapshots up to `checked`, if that is one of the branch, were found to be no breach before.
+    """
     needs = change.requirements
     by_filter = needs.no_new_data or needs.no_new_deletes
     if not (by_filter or needs.no_new_deletes_for or needs.files_exist):
@@ -54,11 +72,19 @@ def find_breach(handle: TableHandle, change: Change, storage: Storage) -> Breach
             f"snapshot {needs.starting_snapshot_id}, which it read, is no longer in the history of "
             f"{change.branch} (rolled back or expired)"
         )
+    since = _after(since, checked)
     if not since:
         return None
+    if marks is not None:
+        needs = replace(needs, no_new_deletes_for=needs.no_new_deletes_for - marks.marked)
     view = view_of(handle, ref=change.branch)
     checks = (_new_data, _new_deletes, _removed_data, _new_deletes_for_files, _files_gone)
     return next((found for check in checks if (found := check(view, since, needs, storage))), None)
+
+
+def _after(since: list[SnapshotInfo], checked: int | None) -> list[SnapshotInfo]:
+    ids = [snapshot.snapshot_id for snapshot in since]
+    return since[ids.index(checked) + 1 :] if checked in ids else since
 
 
 def _matching(landed: Landed, needs: Requirements, view: TableView, content: int) -> pa.Table:

@@ -76,12 +76,16 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Produced:
-    """One attempt: what to commit, and which files would be stray if it does not land."""
+    """One attempt: what to commit, and which files would be stray if it does not land.
+
+    `unused` are manifests that were merged into others: stray when it does land.
+    """
 
     snapshot: Snapshot
     updates: tuple[TableUpdate, ...]
     written: tuple[str, ...]
     missing: tuple[str, ...]
+    unused: tuple[str, ...] = ()
 
 
 def new_manifest_set(
@@ -125,6 +129,21 @@ def prepare(handle: TableHandle, change: Change, snapshot_id: int, storage: Stor
     return Prepared(snapshot_id, data, deletes, added, tuple(manifests.written))
 
 
+def prepare_deletes(
+    handle: TableHandle, change: Change, prepared: Prepared, storage: Storage
+) -> Prepared:
+    """Write the manifests of added delete files anew; those before it are the caller's to remove.
+
+    For a change whose delete files became others while its data files stayed.
+    """
+    manifests = new_manifest_set(handle, view_of(handle), prepared.snapshot_id, storage)
+    with _removing(manifests):
+        deletes = manifests.add(change.added_deletes, DELETE_MANIFEST)
+    added = pa.concat_tables([summary_rows(change.added_data), summary_rows(change.added_deletes)])
+    written = (*prepared.data_manifests["location"].to_pylist(), *manifests.written)
+    return Prepared(prepared.snapshot_id, prepared.data_manifests, deletes, added, written)
+
+
 @contextmanager
 def _removing(manifests: ManifestSet) -> Iterator[None]:
     """Remove the manifests written so far when what runs inside fails."""
@@ -153,7 +172,9 @@ def produce(
         manifests.written.append(location)
         made = _listed(made, composed, view.format_version, storage)
         updates = _updates(handle.metadata, change, made)
-    return Produced(made, updates, tuple(manifests.written), missing)
+    used = {location, *composed["location"].to_pylist()}
+    unused = tuple({*prepared.written, *manifests.written} - used)
+    return Produced(made, updates, tuple(manifests.written), missing, unused)
 
 
 def _listed(

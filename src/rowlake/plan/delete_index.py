@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, Any]
 
-_FACTS = (
+# What of an entry a `DeleteFile` is made from.
+FACTS = (
     "content",
     "location",
     "file_format",
@@ -134,8 +135,8 @@ class DeleteIndex:
         wanted = list(rows)
         missing = [row for row in dict.fromkeys(wanted) if row not in self._made]
         if missing:
-            facts = self.files.select(_FACTS).take(missing).to_pylist()
-            self._made |= dict(zip(missing, map(_delete_file, facts), strict=True))
+            facts = self.files.select(FACTS).take(missing).to_pylist()
+            self._made |= dict(zip(missing, map(delete_file, facts), strict=True))
         return tuple(self._made[row] for row in wanted)
 
     @cached_property
@@ -286,7 +287,8 @@ def _with_spec(table: pa.Table, spec_id: int) -> pa.Table:
     return plain.append_column("spec_id", pa.array(np.full(table.num_rows, spec_id), pa.int32()))
 
 
-def _delete_file(facts: dict[str, Any]) -> DeleteFile:
+def delete_file(facts: dict[str, Any]) -> DeleteFile:
+    """Return a delete file of its `FACTS`."""
     return DeleteFile(
         content=Content(facts["content"]),
         location=facts["location"],

@@ -27,7 +27,7 @@ from rowlake.scan.open import opened
 from rowlake.scan.project import Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -67,17 +67,24 @@ class Deletes:
 
 def load_deletes(context: ScanContext, task: FileTask, storage: Storage) -> Deletes:
     """Return the deletes of a data file, read or taken from the cache."""
-    positions = [
-        _positions_of(delete, task.location, storage)
-        for delete in task.deletes
-        if delete.content is not Content.EQUALITY_DELETES
-    ]
     groups: dict[tuple[int, ...], list[DeleteFile]] = defaultdict(list)
     for delete in task.deletes:
         if delete.content is Content.EQUALITY_DELETES:
             groups[tuple(sorted(delete.equality_ids))].append(delete)
     matchers = tuple(_matcher(ids, files, context, storage) for ids, files in groups.items())
-    return Deletes(position_delete.merged(positions) if positions else _NONE, matchers)
+    return Deletes(positions_in(task.deletes, task.location, storage), matchers)
+
+
+def positions_in(
+    deletes: Iterable[DeleteFile], data_file: str, storage: Storage
+) -> NDArray[np.int64]:
+    """Return the positions of one data file that position deletes and vectors delete, sorted."""
+    positions = [
+        _positions_of(delete, data_file, storage)
+        for delete in deletes
+        if delete.content is not Content.EQUALITY_DELETES
+    ]
+    return position_delete.merged(positions) if positions else _NONE
 
 
 def all_positions(delete: DeleteFile, storage: Storage) -> Positions:

@@ -211,7 +211,10 @@ def test_a_concurrent_append_conflicts_only_where_it_may_match(lake, table, mode
     table.delete("id < 5", mode=mode, isolation="snapshot")
 
 
-def test_two_deletes_on_one_file_conflict_cleanly(lake, mode, version, monkeypatch):
+@pytest.mark.parametrize("row", [7, 8])
+def test_two_deletes_on_one_file_land_both_or_conflict_cleanly(
+    lake, mode, version, row, monkeypatch
+):
     table = lake.create_table("shop.two", SALES, properties={"format-version": version})
     table.append(sales(20))
     run = room._Run._done
@@ -223,10 +226,14 @@ def test_two_deletes_on_one_file_conflict_cleanly(lake, mode, version, monkeypat
         return outcome
 
     monkeypatch.setattr(room._Run, "_done", then)
+    if row == 8 and mode != "copy-on-write":
+        assert table.delete(f"id = {row}", mode=mode).retries == 1
+        assert table.arrow().num_rows == 18
+        return
     with pytest.raises(CommitConflictError):
-        table.delete("id = 8", mode=mode)
+        table.delete(f"id = {row}", mode=mode)
     assert table.arrow().num_rows == 19
-    assert table.delete("id = 8", mode=mode).rows_deleted == 1
+    assert table.delete("id = 7 OR id = 8", mode=mode).rows_deleted == 1
     assert table.arrow().num_rows == 18
 
 

@@ -313,7 +313,7 @@ def test_a_lost_commit_never_deletes_the_files(lake, plain, monkeypatch):
 
     table = lake.create_table("shop.sales", SALES, properties={"commit.retry.num-retries": "0"})
     pq.write_table(sales(4), plain / "f.parquet")
-    monkeypatch.setattr(loop, "commit_updates", lambda *_: Conflict("someone was faster"))
+    monkeypatch.setattr(loop, "commit_updates", lambda *_, **__: Conflict("someone was faster"))
     unchanged(table, lambda: table.add_files(str(plain)), match="faster")
     assert (plain / "f.parquet").exists()
 

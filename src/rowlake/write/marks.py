@@ -1,0 +1,120 @@
+"""Deleted positions of data files -> deletion vectors or position delete files.
+
+Comes in: for each data file all positions that are deleted now, older ones included. Goes out:
+rows of `WRITTEN_FILES`. Vectors of one task share a Puffin file; position delete files are sorted
+by file and position (spec, "Position Delete Files").
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rowlake import __version__
+from rowlake.iceberg.deletion_vector import bitmap_of
+from rowlake.iceberg.position_delete import write_position_deletes
+from rowlake.iceberg.puffin import vector_blob, write_puffin
+from rowlake.model.files import WRITTEN_FILES, Content
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rowlake.storage.files import Storage
+
+Partition = tuple["bytes | None", ...]
+
+
+@dataclass(frozen=True)
+class Marked:
+    """The deleted positions of one data file."""
+
+    location: str
+    spec_id: int
+    partition: Partition
+    positions: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MarkWriter:
+    """Where and how delete files are written."""
+
+    folder: str
+    format_version: int
+    granularity: str
+    storage: Storage
+
+    def write(self, marked: list[Marked]) -> pa.Table:
+        """Write the marks of some data files; return the delete files."""
+        if not marked:
+            return WRITTEN_FILES.empty_table()
+        rows = self._vectors(marked) if self.format_version >= 3 else self._positions(marked)
+        return pa.Table.from_pylist(rows, WRITTEN_FILES)
+
+    def _location(self, suffix: str) -> str:
+        return f"{self.folder}/{uuid.uuid4()}-deletes.{suffix}"
+
+    def _vectors(self, marked: list[Marked]) -> list[dict[str, Any]]:
+        blobs = [vector_blob(bitmap_of(mark.positions), mark.location) for mark in marked]
+        puffin = write_puffin(blobs, created_by=f"rowlake {__version__}")
+        location = self._location("puffin")
+        self.storage.write(location, puffin.data)
+        return [
+            _row(
+                mark,
+                location=location,
+                file_format="PUFFIN",
+                record_count=len(mark.positions),
+                file_size_in_bytes=len(puffin.data),
+                referenced_data_file=mark.location,
+                content_offset=blob.offset,
+                content_size_in_bytes=blob.length,
+            )
+            for mark, blob in zip(marked, puffin.blobs, strict=True)
+        ]
+
+    def _positions(self, marked: list[Marked]) -> list[dict[str, Any]]:
+        groups: dict[Any, list[Marked]] = defaultdict(list)
+        for mark in marked:
+            by_partition = (mark.spec_id, mark.partition)
+            groups[mark.location if self.granularity == "file" else by_partition].append(mark)
+        return [self._position_file(group) for group in groups.values()]
+
+    def _position_file(self, group: list[Marked]) -> dict[str, Any]:
+        pairs = pa.table(
+            {
+                "file_path": pa.array(
+                    np.repeat([mark.location for mark in group], [len(m.positions) for m in group])
+                ),
+                "pos": pa.array(np.concatenate([mark.positions for mark in group])),
+            }
+        )
+        made = write_position_deletes(self._location("parquet"), pairs, self.storage)
+        return _row(
+            group[0],
+            location=made.location,
+            file_format="PARQUET",
+            record_count=made.record_count,
+            file_size_in_bytes=made.file_size_in_bytes,
+            referenced_data_file=made.referenced_data_file,
+            column_sizes=list(made.column_sizes.items()),
+            value_counts=list(made.value_counts.items()),
+            null_value_counts=list(made.null_value_counts.items()),
+            lower_bounds=list(made.lower_bounds.items()),
+            upper_bounds=list(made.upper_bounds.items()),
+            split_offsets=list(made.split_offsets),
+        )
+
+
+def _row(mark: Marked, **facts: Any) -> dict[str, Any]:
+    return {
+        **dict.fromkeys(WRITTEN_FILES.names),
+        "content": int(Content.POSITION_DELETES),
+        "spec_id": mark.spec_id,
+        "partition": list(mark.partition),
+        **facts,
+    }
