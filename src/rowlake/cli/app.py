@@ -6,12 +6,13 @@ Exit codes: 0 done, 1 the operation failed, 2 wrong usage, 3 a conflict that may
 
 from __future__ import annotations
 
-import gc
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from rowlake.cli import rows
+from rowlake.cli.options import Catalog, Quiet, Shown, TableName, Warehouse, open_lake
 from rowlake.cli.output import Output, show
 from rowlake.errors import (
     CommitConflictError,
@@ -19,9 +20,6 @@ from rowlake.errors import (
     InvalidStatementError,
     RowlakeError,
 )
-
-if TYPE_CHECKING:
-    from rowlake.lake import Lake
 
 INTERRUPTED = 130
 
@@ -32,33 +30,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-Warehouse = Annotated[
-    str | None,
-    typer.Option("--warehouse", envvar="ROWLAKE_WAREHOUSE", help="Where tables live."),
-]
-Catalog = Annotated[
-    str | None,
-    typer.Option(
-        "--catalog",
-        envvar="ROWLAKE_CATALOG",
-        help="A catalog of PyIceberg's configuration, or 'filesystem'.",
-    ),
-]
-Shown = Annotated[Output, typer.Option("--output", "-o", help="How rows are shown.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
-TableName = Annotated[str, typer.Argument(metavar="NS.TABLE", help="The table.")]
-
-
-def open_lake(warehouse: str | None, catalog: str | None) -> Lake:
-    """Open the lake that the options name."""
-    gc.disable()  # nothing of what loads now is garbage, and looking for some takes time
-    try:
-        from rowlake.lake import connect
-
-        return connect(warehouse=warehouse, catalog=catalog)
-    finally:
-        gc.enable()
 
 
 @app.command()
@@ -166,6 +137,9 @@ def demo(
     from rowlake.cli.demo import run_demo
 
     run_demo(warehouse, rows)
+
+
+rows.add_to(app)
 
 
 def exit_code(error: RowlakeError) -> int:

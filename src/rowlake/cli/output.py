@@ -16,11 +16,14 @@ import json
 import shutil
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rowlake.cli.text_table import text_table
+
+if TYPE_CHECKING:
+    from rowlake.model.result import Result
 
 
 class Output(str, enum.Enum):
@@ -32,6 +35,11 @@ class Output(str, enum.Enum):
     PARQUET = "parquet"
 
 
+_RESULT_TYPES = {
+    "operation": pa.string(),
+    "seconds": pa.float64(),
+    "phases": pa.map_(pa.string(), pa.float64()),
+}
 SHOWN_ROWS = 200
 WIDTH_OF_A_PIPE = 200
 
@@ -65,6 +73,24 @@ def show(rows: pa.Table | Rows, output: Output) -> None:
         _write(json.dumps(objects, default=plain, indent=2, ensure_ascii=False) + "\n")
     else:
         _write(_csv_text(found))
+
+
+def show_result(result: Result, output: Output) -> None:
+    """Print what a write did: what is worth knowing for people, every field for programs."""
+    if output is Output.TABLE:
+        _write(f"{result}\n")
+        return
+    fields = result.to_dict()
+    schema = pa.schema([(name, _RESULT_TYPES.get(name, pa.int64())) for name in fields])
+    show(Rows(schema, [tuple(fields.values())]), output)
+
+
+def show_plan(plan: object, output: Output) -> None:
+    """Print what a write would do: a tree for people, one text for programs."""
+    if output is Output.TABLE:
+        _write(f"{plan}\n")
+    else:
+        show(Rows(pa.schema([("plan", pa.string())]), [(str(plan),)]), output)
 
 
 def _rows_of(table: pa.Table) -> Rows:

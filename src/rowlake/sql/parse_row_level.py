@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowlake.sql.clause_rules import first_broken_rule, refused_action
+from rowlake.sql.cursor import Cursor
 from rowlake.sql.lexer import Kind, quote, readable
 from rowlake.sql.row_statements import Action, Assignment, Clause, Merge, Update, When
 from rowlake.sql.statements import Delete
 
 if TYPE_CHECKING:
-    from rowlake.sql.cursor import Cursor
     from rowlake.sql.lexer import Token
     from rowlake.sql.statements import Name
 
@@ -221,6 +221,23 @@ def take_clause(cursor: Cursor, when: When, owners: tuple[Name, ...]) -> Clause:
     """Take `[AND condition] THEN action`, the part of a clause after WHEN …."""
     condition = cursor.skip_expression("THEN") if cursor.accept("AND") else None
     cursor.expect("THEN")
+    return _take_action(cursor, when, condition, owners)
+
+
+def parse_clause(text: str, when: When, owners: tuple[Name, ...]) -> Clause:
+    """Return the clause of a text: an action, or `AND condition THEN action`."""
+    cursor = Cursor(text)
+    if cursor.current.word in ("AND", "THEN"):
+        clause = take_clause(cursor, when, owners)
+    else:
+        clause = _take_action(cursor, when, None, owners)
+    cursor.expect_end()
+    return clause
+
+
+def _take_action(
+    cursor: Cursor, when: When, condition: str | None, owners: tuple[Name, ...]
+) -> Clause:
     at = cursor.current
     action = Action(cursor.expect_one(*(action.value for action in Action)))
     refusal = refused_action(when, action)
