@@ -1,0 +1,45 @@
+"""A case run by Iceberg's Java runtime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from tests.sql.tables import placed
+from tests.sql.texts import lines_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.sql.case_files import Case
+
+
+@dataclass(frozen=True)
+class Done:
+    """The rows asked for, or how the last statement failed; and whether db.t has a new version."""
+
+    rows: dict[str, list[str]]
+    error: Exception | None
+    committed: bool
+
+
+def run_on_java(spark: Any, case: Case, warehouse: Path, catalog: str, space: str) -> Done:
+    """Run the statements of a case on tables that are there already."""
+    *first, last = [placed(statement, f"{catalog}.{space}") for statement in case.statements]
+    for statement in first:
+        spark.sql(statement)
+    hint = warehouse / space / "t" / "metadata" / "version-hint.text"
+    version = hint.read_text()
+    try:
+        spark.sql(last)
+    except (PySparkException, Py4JJavaError) as error:
+        return Done({}, error, hint.read_text() != version)
+    rows = {name: _rows(spark, name, f"{catalog}.{space}") for name in case.rows or ("db.t",)}
+    return Done(rows, None, hint.read_text() != version)
+
+
+def _rows(spark: Any, name: str, space: str) -> list[str]:
+    return lines_of(spark.sql(f"SELECT * FROM {placed(name, space)}").toArrow())
