@@ -15,8 +15,9 @@ from bench.editors import EDITORS
 from bench.lab import Lab
 from bench.options import Options
 from bench.peers import PEERS
+from bench.promises import TARGETS
 from bench.rounds import Outcome, first_words, run_rounds
-from bench.targets import TARGETS, judge_all
+from bench.targets import judge_all
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One measured act; `facts`, asked after the clock has stopped, join the sample's."""
+    """One measured act.
+
+    `before` is done before the clock starts; `facts`, asked after it has stopped, join the
+    sample's.
+    """
 
     name: str
     run: Callable[[], Any]
     truth: Callable[[Any], Any] | None = None
     facts: Callable[[], dict[str, float]] | None = None
+    before: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,8 @@ def _one_turn(
         contestant.prepare(number)
     try:
         for step in contestant.steps:
+            if step.before:
+                step.before()
             before = counters()
             sample, answer = measure(step.run)
             sample.facts.update(_grown(before, counters()))

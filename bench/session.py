@@ -50,7 +50,9 @@ DELTA_SETTINGS = {
 }
 
 
-def start_spark(java_warehouse: Path, *, with_delta: bool = False) -> SparkSession:
+def start_spark(
+    java_warehouse: Path, *, with_delta: bool = False, settings: dict[str, str] | None = None
+) -> SparkSession:
     """Start the session on two cores; Iceberg's tables live in a Hadoop catalog there."""
     from pyspark.sql import SparkSession
 
@@ -59,14 +61,15 @@ def start_spark(java_warehouse: Path, *, with_delta: bool = False) -> SparkSessi
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder.master("local[2]").appName("rowlake bench")
-    settings = {
+    together = {
         **SETTINGS,
         **STORAGE_PARTITIONED_JOINS,
         **(DELTA_SETTINGS if with_delta else {}),
         **package_settings(JARS, PACKAGES),
         f"spark.sql.catalog.{CATALOG}.warehouse": java_warehouse.as_uri(),
+        **(settings or {}),
     }
-    for key, value in settings.items():
+    for key, value in together.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     (JARS / STAMP).write_text("\n".join(PACKAGES))

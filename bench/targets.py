@@ -3,7 +3,7 @@
 A target compares the median of a metric of one step: with the best of some peers (`against`),
 or with a fixed figure. `at_most` bounds ours / theirs (or ours / 1 for a fixed figure);
 `at_least` turns it round. Where several metrics are given each must hold, and the worst is
-reported.
+reported. A target may compare with another step (`against_step`), its own system's too.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Target:
     at_least: float | None = None
     system: str = "rowlake"
     area: str = "spine"
+    against_step: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,17 @@ class Verdict:
 
 def judge(target: Target, measurements: Iterable[Measurement]) -> Verdict:
     """Return what the measurements say about the target."""
-    found = {
-        m.system: m
-        for m in measurements
-        if (m.case, m.step) == (target.case, target.step) and m.samples
-    }
-    ours = found.get(target.system)
+    measured = [m for m in measurements if m.case == target.case and m.samples]
+    ours = _by_system(measured, target.step).get(target.system)
     if ours is None:
         return Verdict(target, "not measured")
+    found = _by_system(measured, target.against_step or target.step)
     verdicts = [_judge_metric(target, metric, ours, found) for metric in target.metrics]
     return max(verdicts, key=lambda verdict: (_badness(verdict), _distance(verdict)))
+
+
+def _by_system(measured: Iterable[Measurement], step: str) -> dict[str, Measurement]:
+    return {m.system: m for m in measured if m.step == step}
 
 
 def judge_all(targets: Iterable[Target], measurements: Iterable[Measurement]) -> list[Verdict]:
@@ -107,112 +109,3 @@ def _distance(verdict: Verdict) -> float:
     if verdict.ratio is None:
         return 0.0
     return -verdict.ratio if verdict.target.at_least is not None else verdict.ratio
-
-
-SPINE = [
-    Target(
-        "Full-scan aggregate within 1.1× of spark.read.parquet on the same files",
-        "read_full",
-        "aggregate",
-        against=("spark-parquet",),
-        at_most=1.1,
-    ),
-    Target(
-        "A range filter on a sort column reads only the row groups it must",
-        "read_filter",
-        "filter",
-        metrics=("read_to_needed",),
-        at_most=1.25,
-    ),
-    Target(
-        "1 % of rows deleted by v3 vectors: read no slower than Iceberg Java",
-        "read_deletes",
-        "v3 vectors",
-        against=("iceberg-java",),
-        at_most=1.0,
-    ),
-    Target(
-        "1 % of rows deleted by v2 position deletes: read no slower than Iceberg Java",
-        "read_deletes",
-        "v2 positions",
-        against=("iceberg-java",),
-        at_most=1.0,
-    ),
-    *(
-        Target(
-            f"{case} ({step}) {promise}",
-            case,
-            step,
-            against=(peer,),
-            at_most=limit,
-        )
-        for case in ("append", "ctas")
-        for step in ("bucketed", "unpartitioned")
-        for promise, peer, limit in (
-            ("within 1.1× of df.write.parquet", "spark-parquet", 1.1),
-            ("no slower than Iceberg Java", "iceberg-java", 1.0),
-        )
-    ),
-    Target(
-        "Planning 200 000 files cold: at least 200 000 files/s",
-        "planning_200k",
-        "cold",
-        metrics=("files_per_s",),
-        at_least=200_000,
-    ),
-    Target(
-        "Planning 200 000 files cold: at least 10× PyIceberg's rate",
-        "planning_200k",
-        "cold",
-        metrics=("wall_s",),
-        against=("pyiceberg",),
-        at_most=0.1,
-    ),
-    Target(
-        "Planning 200 000 files cold: level with Iceberg Java's core",
-        "planning_200k",
-        "cold",
-        metrics=("wall_s",),
-        against=("iceberg-java",),
-        at_most=1.0,
-    ),
-    Target(
-        "Planning 200 000 files again, cached: under 0.2 s",
-        "planning_200k",
-        "warm",
-        metrics=("wall_s",),
-        at_most=0.2,
-    ),
-    Target(
-        "Planning 200 000 files: memory under 1 GB",
-        "planning_200k",
-        "cold",
-        metrics=("peak_bytes",),
-        at_most=1e9,
-    ),
-    Target(
-        "Writing manifests: at least 50 000 entries/s",
-        "manifest_write",
-        "write",
-        metrics=("entries_per_s",),
-        at_least=50_000,
-    ),
-    Target(
-        "An empty task of the engine: at most 0.08 s of CPU",
-        "empty_task",
-        "tasks",
-        metrics=("cpu_per_task_s",),
-        at_most=0.08,
-    ),
-    Target("import rowlake: under 0.3 s", "startup", "import", metrics=("wall_s",), at_most=0.3),
-    Target("rowlake tables: under 1.5 s", "startup", "tables", metrics=("wall_s",), at_most=1.5),
-    Target(
-        "INSERT of 10 rows into an open lake, warm: under 0.3 s",
-        "insert",
-        "10 rows",
-        metrics=("wall_s",),
-        at_most=0.3,
-    ),
-]
-
-TARGETS = [*SPINE]

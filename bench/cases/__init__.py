@@ -1,6 +1,17 @@
 """The workloads, in the order in which a run takes them."""
 
-from bench.cases import engine, planning, reads, rowlevel, startup, writes
+from bench.cases import (
+    engine,
+    maintenance,
+    memory,
+    planning,
+    reads,
+    rowlevel,
+    share,
+    startup,
+    upsert,
+    writes,
+)
 
 CASES = {
     case.name: case
@@ -11,6 +22,10 @@ CASES = {
         *reads.CASES,
         *writes.CASES,
         *rowlevel.CASES,
+        *share.CASES,
+        *upsert.CASES,
+        *memory.CASES,
+        *maintenance.CASES,
     )
 }
 

@@ -26,6 +26,14 @@ MERGE = (
     f"MERGE INTO {{target}} t USING {{source}} s ON {ON} "
     f"WHEN MATCHED THEN UPDATE SET {SET} WHEN NOT MATCHED THEN INSERT {INSERT}"
 )
+COMPACT = (
+    "CALL {catalog}system.rewrite_data_files(table => '{target}', "
+    "options => map('rewrite-all', 'true'))"
+)
+COMPACT_DELETES = (
+    "CALL {catalog}system.rewrite_position_delete_files(table => '{target}', "
+    "options => map('rewrite-all', 'true'))"
+)
 DELETE = "DELETE FROM {target} WHERE ss_ticket_number = {ticket} AND ss_item_sk = {item}"
 
 
@@ -76,6 +84,14 @@ class Editor(System):
         raise NotImplementedError
 
     def read(self) -> Any:
+        raise NotImplementedError
+
+    def compact(self) -> Any:
+        """Rewrite the table so that no deletes and no small files are left."""
+        raise NotImplementedError
+
+    def compact_deletes(self) -> Any:
+        """Rewrite the delete files only."""
         raise NotImplementedError
 
     def truth(self) -> tuple[str, ...]:

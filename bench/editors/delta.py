@@ -65,6 +65,9 @@ class DeltaEditor(Editor):
             delete_sql(self._base, f"delta.`{self._folder}`", ticket, item)
         ).collect()
 
+    def compact(self) -> None:
+        self.lab.spark.sql(f"OPTIMIZE delta.`{self._folder}`").collect()
+
     def read(self) -> list[tuple[str, ...]]:
         query = AGGREGATE.format(table=f"delta.`{self._folder}`")
         return sorted_rows(self.lab.spark.sql(query).collect())

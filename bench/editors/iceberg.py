@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bench import tables
-from bench.editors.base import DELETE, MERGE, Base, Editor
+from bench.editors.base import COMPACT, COMPACT_DELETES, DELETE, MERGE, Base, Editor
 from bench.editors.summary import iceberg_facts
 from bench.peers.base import SPARK_SCHEMA, checksum
-from bench.session import ICEBERG, STORAGE_PARTITIONED_JOINS
+from bench.session import CATALOG, ICEBERG, STORAGE_PARTITIONED_JOINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,6 +90,15 @@ class IcebergEditor(Editor):
     def delete_row(self, ticket: int, item: int) -> None:
         target = self.java.sql_name(self.table)
         self.lab.spark.sql(DELETE.format(target=target, ticket=ticket, item=item))
+
+    def compact(self) -> None:
+        self._call(COMPACT)
+
+    def compact_deletes(self) -> None:
+        self._call(COMPACT_DELETES)
+
+    def _call(self, statement: str) -> None:
+        self.lab.spark.sql(statement.format(catalog=f"{CATALOG}.", target=self._table.name))
 
     def read(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = self.java.aggregate(self.table)

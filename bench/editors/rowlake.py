@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench import tables
 from bench.changes import KEYS, SET_COLUMNS
-from bench.editors.base import DELETE, MERGE, ON, Base, Editor
+from bench.editors.base import COMPACT, COMPACT_DELETES, DELETE, MERGE, ON, Base, Editor
 from bench.editors.summary import iceberg_facts
 from bench.peers.base import checksum
 from bench.rounds import Skipped
@@ -64,6 +64,12 @@ class RowlakeEditor(Editor):
     def delete_row(self, ticket: int, item: int) -> None:
         statement = DELETE.format(target=self._table.name, ticket=ticket, item=item)
         self.lake.sql(statement).collect()
+
+    def compact(self) -> None:
+        self.lake.sql(COMPACT.format(catalog="", target=self._table.name)).collect()
+
+    def compact_deletes(self) -> None:
+        self.lake.sql(COMPACT_DELETES.format(catalog="", target=self._table.name)).collect()
 
     def read(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = self.peer.aggregate(self._table)

@@ -2,7 +2,8 @@ from bench.cases import CASES
 from bench.editors import EDITORS
 from bench.measure import Measurement, Sample
 from bench.peers import PEERS
-from bench.targets import TARGETS, Target, judge
+from bench.promises import TARGETS
+from bench.targets import Target, judge
 
 
 def measured(system, wall, cpu=1.0, **facts):
@@ -41,3 +42,11 @@ def test_every_target_names_a_case_and_known_peers():
         assert target.case in CASES
         assert set(target.against) <= {*PEERS, *EDITORS}
         assert (target.at_most is None) != (target.at_least is None)
+
+
+def test_a_step_may_be_compared_with_another_of_the_same_system():
+    found = [measured("rowlake", 3.0), Measurement("c", "clean", "rowlake", [Sample(2.0, 1.0)])]
+    target = Target(
+        "t", "c", "s", metrics=("wall_s",), against=("rowlake",), against_step="clean", at_most=1.3
+    )
+    assert judge(target, found).ratio == 1.5
