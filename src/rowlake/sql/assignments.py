@@ -13,10 +13,10 @@ from rowlake.errors import InvalidStatementError
 from rowlake.sql.cursor import Cursor
 from rowlake.sql.lexer import quote_parts, readable
 from rowlake.sql.literal_text import literal_text
-from rowlake.sql.parse_row_level import take_value, unqualified
-from rowlake.sql.row_statements import Assignment
+from rowlake.sql.parse_row_level import assignment, take_value
 
 if TYPE_CHECKING:
+    from rowlake.sql.row_statements import Assignment
     from rowlake.sql.statements import Name
 
 
@@ -28,10 +28,10 @@ def assignments_of(values: Any, owners: tuple[Name, ...], what: str) -> tuple[As
         )
     found: dict[Name, Assignment] = {}
     for column, value in values.items():
-        name = unqualified(column_of(column), owners)
-        if name in found:
-            raise InvalidStatementError(f"Column {readable(name)} is assigned twice.")
-        found[name] = Assignment(name, value_of(value))
+        made = assignment(column_of(column), value_of(value), owners)
+        if made.column in found:
+            raise InvalidStatementError(f"Column {readable(made.column)} is assigned twice.")
+        found[made.column] = made
     return tuple(found.values())
 
 

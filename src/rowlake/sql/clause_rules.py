@@ -36,6 +36,18 @@ def first_broken_rule(clauses: Sequence[Clause]) -> BrokenRule | None:
     return None
 
 
+def first_misplaced(clauses: Sequence[Clause]) -> BrokenRule | None:
+    """Return the first clause of a statement that stands after one of a later kind."""
+    order = list(When)
+    for index in range(1, len(clauses)):
+        before, clause = clauses[index - 1], clauses[index]
+        if order.index(clause.when) < order.index(before.when):
+            return BrokenRule(
+                f"{clause.when.value} clauses come before {before.when.value} clauses", index
+            )
+    return None
+
+
 def refused_action(when: When, action: Action) -> str | None:
     """Return why rows of a kind cannot have an action; None where they can."""
     if when is When.NOT_MATCHED and action is not Action.INSERT:

@@ -2,24 +2,27 @@
 
 Comes in: a cursor at the verb. Goes out: `Delete`, `Update` or `Merge`; conditions and values stay
 text, which ends with its last token, so that more text can follow it. More than Spark's grammar is
-taken where it is plain what is meant: clauses of MERGE in any order, and as its source also VALUES,
-a table function, and a table at a version.
+taken where it is plain what is meant: the source of MERGE may also be VALUES, a table function, or
+a table at a version.
 
 The name or alias of the target before an assigned column is left out: `SET t.a = 1` assigns
-`("a",)`. Where a struct column is named like its table, the qualifier wins.
+`("a",)` and keeps `("t",)` aside, for a table that has no `a` but a struct column `t`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rowlake.sql.clause_rules import first_broken_rule, refused_action
+from rowlake.sql.clause_rules import first_broken_rule, first_misplaced, refused_action
 from rowlake.sql.cursor import Cursor
 from rowlake.sql.lexer import Kind, quote, readable
 from rowlake.sql.row_statements import Action, Assignment, Clause, Merge, Update, When
 from rowlake.sql.statements import Delete
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowlake.sql.lexer import Token
     from rowlake.sql.statements import Name
 
@@ -80,36 +83,39 @@ def qualifiers(name: Name, alias: str | None) -> tuple[Name, ...]:
     return ((alias,),) if alias else tuple(name[index:] for index in range(len(name)))
 
 
-def unqualified(column: Name, owners: tuple[Name, ...]) -> Name:
-    """Return the name of a column without the name or alias of its table before it."""
+def assignment(column: Name, value: str, owners: tuple[Name, ...]) -> Assignment:
+    """Return an assignment, the name or alias of the table before its column put aside."""
     for owner in owners:
         count = len(owner)
         start = [part.lower() for part in column[:count]]
         if len(column) > count and start == [part.lower() for part in owner]:
-            return column[count:]
-    return column
+            return Assignment(column[count:], value, column[:count])
+    return Assignment(column, value)
 
 
 def take_assignments(
     cursor: Cursor, owners: tuple[Name, ...], *stop_words: str
 ) -> tuple[Assignment, ...]:
     """Take `column = value, …`; values end at a stop word."""
-    found: dict[Name, Assignment] = {}
+    found: list[Assignment] = []
     while True:
         column = _take_column(cursor, owners, found)
         if not cursor.accept_symbol("="):
             cursor.accept_symbol("==") or cursor.expected("=")
-        found[column] = Assignment(column, take_value(cursor, *stop_words))
+        found.append(replace(column, value=take_value(cursor, *stop_words)))
         if not cursor.accept_symbol(","):
-            return tuple(found.values())
+            return tuple(found)
 
 
-def _take_column(cursor: Cursor, owners: tuple[Name, ...], before: dict[Name, Assignment]) -> Name:
+def _take_column(
+    cursor: Cursor, owners: tuple[Name, ...], before: Sequence[Assignment]
+) -> Assignment:
+    """Take the column of an assignment whose value is not known yet."""
     at = cursor.current
-    column = unqualified(cursor.dotted_name("a column"), owners)
-    if column in before:
-        cursor.fail(f"Column {readable(column)} is assigned twice", at)
-    return column
+    found = assignment(cursor.dotted_name("a column"), "", owners)
+    if any(found.column == other.column for other in before):
+        cursor.fail(f"Column {readable(found.column)} is assigned twice", at)
+    return found
 
 
 def take_value(cursor: Cursor, *stop_words: str) -> str:
@@ -202,7 +208,7 @@ def _take_clauses(cursor: Cursor, owners: tuple[Name, ...]) -> tuple[Clause, ...
         clauses.append(take_clause(cursor, _take_when(cursor), owners))
     if not cursor.at_end():
         cursor.expected("WHEN or the end of the statement")
-    broken = first_broken_rule(clauses)
+    broken = first_broken_rule(clauses) or first_misplaced(clauses)
     if broken:
         cursor.fail(broken.text, places[broken.index] if places else cursor.current)
     return tuple(clauses)
@@ -278,16 +284,15 @@ def _take_insert(
     if len(values) != len(columns):
         counts = f"INSERT names {len(columns)} column{'s' * (len(columns) != 1)} but has"
         cursor.fail(f"{counts} {len(values)} value{'s' * (len(values) != 1)}", at)
-    return tuple(map(Assignment, columns, values))
+    return tuple(replace(c, value=v) for c, v in zip(columns, values, strict=True))
 
 
-def _take_insert_columns(cursor: Cursor, owners: tuple[Name, ...]) -> list[Name]:
-    columns: dict[Name, Assignment] = {}
+def _take_insert_columns(cursor: Cursor, owners: tuple[Name, ...]) -> list[Assignment]:
+    columns: list[Assignment] = []
     cursor.expect_symbol("(")
     while True:
-        column = _take_column(cursor, owners, columns)
-        columns[column] = Assignment(column, "")
+        columns.append(_take_column(cursor, owners, columns))
         if not cursor.accept_symbol(","):
             break
     cursor.expect_symbol(")")
-    return list(columns)
+    return columns

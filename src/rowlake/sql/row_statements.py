@@ -6,7 +6,7 @@ alias of the target: `SET t.a.b = 1` has the column `("a", "b")`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rowlake.model.merge import Action, When
@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Assignment:
-    """One column (or nested field) and the text of its new value."""
+    """One column (or nested field) and the text of its new value.
+
+    `qualifier` is the name or alias of the target that stood before the column. It is no part of
+    the name, unless there is no such column but a struct of the qualifier's name.
+    """
 
     column: Name
     value: str
+    qualifier: Name = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

@@ -254,15 +254,23 @@ def test_sources(source, expected, alias) -> None:
     assert (found.source, found.source_alias, found.on) == (expected, alias, "id = 1")
 
 
-def test_clauses_come_in_any_order_and_keep_it() -> None:
+def test_clauses_keep_their_order() -> None:
     found = merged(
-        "WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN ! MATCHED THEN INSERT * "
-        "WHEN MATCHED AND a THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE "
-        "WHEN MATCHED THEN DELETE".replace("SOURCE THEN DELETE", "SOURCE AND b THEN DELETE", 1)
+        "WHEN MATCHED AND a THEN DELETE WHEN MATCHED THEN UPDATE SET * "
+        "WHEN ! MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE THEN DELETE"
     )
-    kinds = [BY_SOURCE, NOT_MATCHED, MATCHED, BY_SOURCE, MATCHED]
+    kinds = [MATCHED, MATCHED, NOT_MATCHED, BY_SOURCE]
     assert [each.when for each in found.clauses] == kinds
     assert [each.condition for each in found.of(MATCHED)] == ["a", None]
+
+
+def test_qualifiers_are_put_aside() -> None:
+    found = merged("WHEN MATCHED THEN UPDATE SET t.a = 1, b = 2, T.c.d = 3")
+    (only,) = found.clauses
+    assert [each.qualifier for each in only.assignments or ()] == [("t",), (), ("T",)]
+    updated = parse("UPDATE ns.t SET ns.t.a = 1, t.b = 2")
+    assert isinstance(updated, Update)
+    assert [each.qualifier for each in updated.assignments] == [("ns", "t"), ("t",)]
 
 
 @pytest.mark.parametrize(
@@ -419,6 +427,12 @@ MISTAKES = {
     "WHEN NOT MATCHED AND a THEN INSERT *": (
         "Only the last NOT MATCHED clause can be without a condition: those after this one would "
         "never be reached @62"
+    ),
+    HEAD + "WHEN NOT MATCHED THEN INSERT * WHEN MATCHED THEN DELETE": (
+        "MATCHED clauses come before NOT MATCHED clauses @68"
+    ),
+    HEAD + "WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED BY TARGET THEN INSERT *": (
+        "NOT MATCHED clauses come before NOT MATCHED BY SOURCE clauses @76"
     ),
     HEAD + "WHEN MATCHED THEN DELETE, DELETE": (
         "Expected WHEN or the end of the statement but found , @61"
