@@ -8,6 +8,9 @@ Planning), so:
   per such spec, by partition: readers then match a data file with few keys;
 - else they are written in an unpartitioned spec and apply to the whole table. A table that has no
   such spec gets one, which no data file uses, in the same commit.
+
+Deletes by partition are also what other programs handle best: Iceberg Java's removal of dangling
+deletes (an option of its compaction) takes those of a spec without data files for dangling.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 import uuid
 from decimal import Decimal
 
@@ -484,3 +486,12 @@ def test_rows_can_be_deleted_and_rewritten_after_upserts(table):
     assert rows_of(table.arrow()) == left
     upsert(table, sales(40))
     assert rows_of(table.arrow()) == rows_of(sales(40))
+
+
+def test_the_kernel_loads_in_workers_without_catalogs_or_spark():
+    script = (
+        "import sys, rowlake.rowlevel.blind_kernel; "
+        "wrong = {'pyiceberg', 'pyspark', 'datafusion', 'sqlglot', 'pandas'} & set(sys.modules); "
+        "assert not wrong, wrong"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
