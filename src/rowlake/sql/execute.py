@@ -23,6 +23,7 @@ from rowlake.sql.defaults import defaults_of
 from rowlake.sql.execute_alter import alter_table
 from rowlake.sql.execute_insert import insert
 from rowlake.sql.execute_row_level import change_rows, explain_rows, with_named_arguments
+from rowlake.sql.identifiers import with_identifiers
 from rowlake.sql.lexer import readable
 from rowlake.sql.parse import parse
 from rowlake.sql.procedures import call, is_foreign
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 def execute(lake: Lake, statement: str, args: Any = None) -> Any:
     """Run one statement; return a DataFrame (without columns where there is nothing to say)."""
+    if isinstance(statement, str):
+        statement = with_identifiers(statement, args)
     parsed = parse(statement)
     if isinstance(parsed, (s.Query, s.Passthrough)):
         return run_query(lake, statement, args)
