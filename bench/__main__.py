@@ -16,6 +16,7 @@ from bench.lab import Lab
 from bench.options import Options
 from bench.peers import PEERS
 from bench.promises import TARGETS
+from bench.publish import publish
 from bench.rounds import Outcome, first_words, run_rounds
 from bench.targets import judge_all
 
@@ -101,6 +102,7 @@ def run(options: Options, console: Console) -> tuple[list[Outcome], Path]:
         lab.close()
     console.print(report.verdict_table(verdicts))
     console.print(f"results: {path}", highlight=False)
+    console.print(f"report: {publish(path, lab.cache, console)}", highlight=False)
     return outcomes, path
 
 

@@ -67,6 +67,7 @@ def test_a_case_that_cannot_be_set_up_fails_alone(monkeypatch, tmp_path):
     monkeypatch.setattr(program, "CASES", cases)
     monkeypatch.setattr(program, "Lab", lambda options: _lab(options, tmp_path))
     monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setattr(program, "publish", lambda path, *_: path)
     outcomes, _ = program.run(Options(rounds=1), program.Console(quiet=True))
     assert [failure["message"] for failure in outcomes[0].failures] == ["RuntimeError: no jar"]
     assert len(outcomes[1].measurements) == 1

@@ -1,0 +1,29 @@
+"""What a run leaves to look at: plots and the HTML report beside its results file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench import html
+from bench.environments import run_script
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SCRIPT = Path(__file__).resolve().parent / "children" / "draw_plots.py"
+REPORT = "report.html"
+PLOTS = "plots"
+
+
+def publish(results: Path, cache: Path, console: Console) -> Path:
+    """Draw the plots and write the report; without plots where matplotlib cannot be had."""
+    folder = results.parent / PLOTS
+    try:
+        captions = run_script("plots", cache, SCRIPT, str(results), str(folder))
+    except (RuntimeError, OSError) as error:
+        console.print(f"[yellow]no plots:[/] {error}", highlight=False)
+        captions = {}
+    target = results.parent / REPORT
+    html.write_report(results, folder, captions, target)
+    return target
