@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rowlake.errors import UnsupportedFeatureError
-from rowlake.sql.lexer import readable
+from rowlake.errors import SchemaMismatchError
+from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.staging import staging
+from rowlake.sql.merge_by_join import by_join
+from rowlake.sql.merge_by_key import by_key
+from rowlake.sql.merging import prepared, source_frame
+from rowlake.sql.row_target import row_target
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
     from rowlake.model.result import Result
+    from rowlake.sql.merge_by_key import ByKey
+    from rowlake.sql.merging import Merging
     from rowlake.sql.row_statements import Merge
 
 
-def merge_rows(_lake: Lake, statement: Merge, _arguments: Any, **_options: Any) -> Result:
+def merge_rows(lake: Lake, statement: Merge, arguments: Any, **options: Any) -> Result:
     """Run a MERGE into a table of the lake or a branch of one."""
-    raise UnsupportedFeatureError(f"MERGE on {readable(statement.name)}: not yet.")
+    target = row_target(lake, statement.name, statement.alias, "merge into", options)
+    merging = prepared(target, statement, source_frame(lake, statement, arguments), arguments)
+    planned = by_key(merging)
+    if planned is not None:
+        try:
+            return _run(merging, planned)
+        except Exception as error:
+            if not _may_be_unneeded(error):
+                raise
+    return _run(merging, by_join(merging))
+
+
+def _may_be_unneeded(error: Exception) -> bool:
+    """Tell whether an error may come from a value that no row needs.
+
+    By key, values are evaluated for every source row, also for those that no clause uses; the
+    join evaluates them only where they are used, and raises where the error is real.
+    """
+    is_sparks = type(error).__module__.startswith("pyspark.errors")
+    return is_sparks or isinstance(error, SchemaMismatchError)
+
+
+def _run(merging: Merging, planned: ByKey) -> Result:
+    target = merging.target
+    with staging(target.lake.engine, target.view) as place:
+        staged = place.stage(planned.frame, planned.shape, progress=target.options.progress)
+        change = replace(planned.change, staged=staged)
+        return change_rows(target.handle, target.lake.engine, change, target.options)[1]

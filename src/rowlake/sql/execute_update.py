@@ -1,18 +1,109 @@
-"""UPDATE: the rows of a condition get new values, in one commit."""
+"""UPDATE: the rows of a condition get new values, in one commit.
+
+New values that are the same for all rows are evaluated once, and rows of a plain predicate are
+matched by the tasks that change the files: no row passes through Spark. For anything else Spark
+finds the rows and evaluates the values; what is not set never passes through it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.errors import UnsupportedFeatureError
-from rowlake.sql.lexer import readable
+import pyarrow as pa
+
+from rowlake.model.merge import Action, When
+from rowlake.model.predicate import TRUE
+from rowlake.model.task import FILE_COLUMN, POS_COLUMN
+from rowlake.plan.bind import bind
+from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.operation import RowChange
+from rowlake.rowlevel.staged import Dealing
+from rowlake.rowlevel.staging import Shape, staging
+from rowlake.rowlevel.task import Matching, TaskClause
+from rowlake.sql.condition import pushed_condition
+from rowlake.sql.lexer import quote, quote_parts
+from rowlake.sql.row_assign import assigned_columns, stored_text
+from rowlake.sql.row_target import row_target
+from rowlake.sql.row_values import constants, spark_types
+from rowlake.sql.run import run_query
+from rowlake.sql.sides import Side, Sides, requalified
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowlake.lake import Lake
+    from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
+    from rowlake.sql.row_assign import Assigned
     from rowlake.sql.row_statements import Update
+    from rowlake.sql.row_target import RowTarget
+
+_FILE, _POS = FILE_COLUMN, POS_COLUMN
 
 
-def update_rows(_lake: Lake, statement: Update, _arguments: Any, **_options: Any) -> Result:
+def update_rows(lake: Lake, statement: Update, arguments: Any, **options: Any) -> Result:
     """Run an UPDATE on a table of the lake or a branch of one."""
-    raise UnsupportedFeatureError(f"UPDATE on {readable(statement.name)}: not yet.")
+    target = row_target(lake, statement.name, statement.alias, "update", options)
+    found = assigned_columns(statement.assignments, target)
+    sides = Sides(Side(target.visible, tuple(target.view.schema.arrow.names)), names=target.names)
+    predicate, exact = _predicate(statement, target)
+    constant = all(sides.is_constant(text) for each in found for text in each.texts)
+    if exact and constant and not arguments:
+        clause = TaskClause(When.MATCHED, Action.UPDATE, values=constants(target, found))
+        change = RowChange("update", (clause,), predicate=predicate)
+        return change_rows(target.handle, lake.engine, change, target.options)[1]
+    return _with_spark(target, statement, found, predicate, arguments)
+
+
+def _predicate(statement: Update, target: RowTarget) -> tuple[Predicate, bool]:
+    if statement.where is None:
+        return TRUE, True
+    pushed = pushed_condition(
+        statement.where,
+        target.view.schema,
+        zone=target.lake.engine.time_zone,
+        case_sensitive=target.names.case_sensitive,
+        qualifier=target.visible,
+    )
+    return bind(pushed.predicate, target.view.schema), pushed.exact
+
+
+def _with_spark(
+    target: RowTarget,
+    statement: Update,
+    found: list[Assigned],
+    predicate: Predicate,
+    arguments: Any,
+) -> Result:
+    lake, view = target.lake, target.view
+    condition = requalified(statement.where or "TRUE", statement.name, target.visible, target.names)
+    rest = f" FROM {quote_parts(statement.name)} AS {quote(target.visible)} WHERE {condition}"
+
+    def run(listed: Sequence[str]) -> Any:
+        text = requalified(", ".join(listed), statement.name, target.visible, target.names)
+        return run_query(lake, f"{statement.with_clause}SELECT {text}{rest}", arguments)
+
+    types = spark_types([text for each in found for text in each.texts], run)
+    staged = {each.column.name: f"v{at}" for at, each in enumerate(found)}
+    listed = [quote(_FILE), quote(_POS)] + [
+        f"{stored_text(each, types, target)} AS {quote(staged[each.column.name])}" for each in found
+    ]
+    frame = run(listed)
+    shape = Shape(
+        (
+            pa.field(_FILE, pa.string()),
+            pa.field(_POS, pa.int64()),
+            *(view.schema.arrow.field(name).with_name(held) for name, held in staged.items()),
+        ),
+        dealing=Dealing(file_column=_FILE),
+    )
+    with staging(lake.engine, view) as place:
+        change = RowChange(
+            "update",
+            (TaskClause(When.MATCHED, Action.UPDATE, values=staged),),
+            Matching(location=_FILE, position=_POS),
+            predicate,
+            place.stage(frame, shape, progress=target.options.progress),
+            snapshot_id=view.snapshot_id,
+        )
+        return change_rows(target.handle, lake.engine, change, target.options)[1]

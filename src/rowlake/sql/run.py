@@ -21,6 +21,8 @@ from rowlake.verbs.inspect import metadata_table
 from rowlake.verbs.read import Request, frame
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
     from rowlake.model.schema import Schema
@@ -30,8 +32,13 @@ if TYPE_CHECKING:
 _numbers = itertools.count()
 
 
-def run_query(lake: Lake, text: str, arguments: Any = None) -> Any:
-    """Return the DataFrame of a statement whose lake tables are read through rowlake."""
+def run_query(
+    lake: Lake, text: str, arguments: Any = None, given: Mapping[str, Any] | None = None
+) -> Any:
+    """Return the DataFrame of a statement whose lake tables are read through rowlake.
+
+    `given` are DataFrames that the text names, in backticks (see `fresh_name`).
+    """
     lookup = Lookup(lake)
     options = Options(
         names_of(lake),
@@ -42,10 +49,16 @@ def run_query(lake: Lake, text: str, arguments: Any = None) -> Any:
     )
     rewritten = push_down(text, lookup, options)
     frames = {scan.view: frame_of(lake, lookup, scan) for scan in rewritten.scans}
+    frames.update(given or {})
     with told_plainly(lake, text, moved=bool(frames)):
         if frames:
             return sql_over(lake, rewritten.text, frames, arguments)
         return lake.spark.sql(text, args=arguments) if arguments else lake.spark.sql(text)
+
+
+def fresh_name() -> str:
+    """Return a name for a DataFrame in a text that nothing else has."""
+    return f"__given_{next(_numbers)}_"
 
 
 def sql_over(lake: Lake, text: str, frames: dict[str, Any], arguments: Any = None) -> Any:

@@ -211,6 +211,9 @@ CONDITIONS = {
     "1 = 0": Or(()),
     "NOT (x = 1 OR s = 'a')": And((leaf("x", Op.NE, 1), leaf("s", Op.NE, "a"))),
     "NOT (x = 1 AND s = 'a')": Or((leaf("x", Op.NE, 1), leaf("s", Op.NE, "a"))),
+    "x = 1 OR x = 2 AND b": Or(
+        (leaf("x", Op.EQ, 1), And((leaf("x", Op.EQ, 2), leaf("b", Op.EQ, True))))
+    ),
     "x = 1 OR upper(s) = 'A'": None,
     "x = 1 AND upper(s) = 'A'": leaf("x", Op.EQ, 1),
     "NOT (x = 1 AND upper(s) = 'A')": None,

@@ -1,0 +1,317 @@
+"""MERGE by keys: Spark evaluates the source, tasks match it to the target by key.
+
+Done where ON is made of equalities between columns of the target and expressions of the source (and
+conditions on one side), and where every condition and value is about one side. Then Spark sees
+only the source: each source row is staged with its keys, with what its conditions say and with the
+values that it assigns, in the target's types. The target is never joined by Spark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.model.predicate import TRUE, conjunction
+from rowlake.plan.bind import bind
+from rowlake.rowlevel.operation import RowChange
+from rowlake.rowlevel.staged import Dealing
+from rowlake.rowlevel.staging import Shape
+from rowlake.rowlevel.task import Matching, TaskClause
+from rowlake.sql.condition import pushed_condition
+from rowlake.sql.conditions import conjuncts, unwrapped
+from rowlake.sql.lexer import Kind, Lexer, Token, quote
+from rowlake.sql.row_assign import stored_text
+from rowlake.sql.row_statements import Action, When
+from rowlake.sql.row_values import constants, spark_types
+from rowlake.sql.run import fresh_name, run_query
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowlake.model.predicate import Predicate
+    from rowlake.sql.merging import MergeClause, Merging
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_FLOATS = ("float", "double")
+_COMPARED = ("string", "date", "timestamp", "timestamp_ntz", "boolean", "binary")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition, taken apart: texts about the source alone, a predicate on the target."""
+
+    source: tuple[str, ...] = ()
+    target: Predicate = TRUE
+
+
+@dataclass(frozen=True)
+class KeyJoin:
+    """ON, taken apart: (column of the target, text of the source, null-safe), and the rest."""
+
+    keys: tuple[tuple[str, str, bool], ...]
+    rest: Condition
+
+
+@dataclass
+class Columns:
+    """The columns to stage: what Spark evaluates of the source, and what the fields are."""
+
+    merging: Merging
+    texts: list[str] = field(default_factory=list)
+    fields: list[pa.Field] = field(default_factory=list)
+
+    def add(self, text: str, made: pa.Field) -> str:
+        """Stage an expression; return the name of its column, the same for the same value."""
+        for known, old in zip(self.texts, self.fields, strict=True):
+            if known == text and old.type == made.type:
+                return str(old.name)
+        self.texts.append(text)
+        self.fields.append(made.with_name(f"c{len(self.fields)}"))
+        return f"c{len(self.fields) - 1}"
+
+    def flag(self, texts: Sequence[str]) -> str | None:
+        """Stage a condition; None where there is none."""
+        if not texts:
+            return None
+        return self.add(" AND ".join(f"({text})" for text in texts), pa.field("", pa.bool_()))
+
+    @property
+    def frame(self) -> Any:
+        """The source's rows as they are staged."""
+        listed = [
+            f"{text} AS {quote(found.name)}"
+            for text, found in zip(self.texts, self.fields, strict=True)
+        ]
+        return run_source(self.merging, listed)
+
+
+def run_source(merging: Merging, listed: Sequence[str]) -> Any:
+    """Return the DataFrame of a SELECT list over the source."""
+    name = fresh_name()
+    text = f"{merging.with_clause}SELECT {', '.join(listed)} FROM {quote(name)}"
+    return run_query(
+        merging.target.lake,
+        f"{text} AS {quote(merging.visible)}",
+        merging.arguments,
+        {name: merging.source},
+    )
+
+
+@dataclass(frozen=True)
+class ByKey:
+    """A MERGE that can be done by keys: how rows are staged, and what is then done."""
+
+    frame: Any
+    shape: Shape
+    change: RowChange
+
+
+def by_key(merging: Merging) -> ByKey | None:
+    """Return how to do a MERGE by keys; None where it cannot be done this way."""
+    join = _key_join(merging)
+    conditions = [_condition(merging, clause.condition) for clause in merging.clauses]
+    if join is None or any(condition is None for condition in conditions):
+        return None
+    if not all(_is_one_sided(merging, clause) for clause in merging.clauses):
+        return None
+    staged = [
+        text
+        for clause in merging.clauses
+        if clause.when is not When.NOT_MATCHED_BY_SOURCE
+        for each in clause.assigned
+        for text in each.texts
+    ]
+    types = spark_types(
+        [*(text for _, text, _ in join.keys), *staged], lambda listed: run_source(merging, listed)
+    )
+    columns = Columns(merging)
+    matching = _matching(merging, join, types, columns)
+    if matching is None:
+        return None
+    clauses = tuple(
+        _task_clause(merging, clause, condition or Condition(), types, columns)
+        for clause, condition in zip(merging.clauses, conditions, strict=True)
+    )
+    schema = merging.target.view.schema
+    change = RowChange(
+        "merge",
+        clauses,
+        matching,
+        bind(join.rest.target, schema),
+        checks_cardinality=merging.checks_cardinality,
+    )
+    names = tuple(staged for _, staged in matching.keys)
+    shape = Shape(tuple(columns.fields), names, _dealing(merging, matching))
+    return ByKey(columns.frame, shape, change)
+
+
+# --- ON and conditions
+
+
+def _tokens(text: str) -> list[Token]:
+    return [token for token in Lexer(text).all() if token.kind is not Kind.END]
+
+
+def _text(whole: str, tokens: Sequence[Token]) -> str:
+    return whole[tokens[0].start : tokens[-1].end]
+
+
+def _key_join(merging: Merging) -> KeyJoin | None:
+    tokens = unwrapped(_tokens(merging.on))
+    keys: list[tuple[str, str, bool]] = []
+    rest: list[str] = []
+    for part in conjuncts(tokens):
+        key = _key(merging, unwrapped(part))
+        if key is not None:
+            keys.append(key)
+        elif not part:
+            return None
+        else:
+            rest.append(_text(merging.on, part))
+    condition = _condition(merging, " AND ".join(f"({text})" for text in rest) or None)
+    if not keys or condition is None or len({name for name, _, _ in keys}) < len(keys):
+        return None
+    return KeyJoin(tuple(keys), condition)
+
+
+def _key(merging: Merging, tokens: Sequence[Token]) -> tuple[str, str, bool] | None:
+    at = [n for n, token in enumerate(tokens) if token.text in ("=", "==", "<=>")]
+    if len(at) != 1 or at[0] in (0, len(tokens) - 1):
+        return None
+    left = _text(merging.on, tokens[: at[0]])
+    right = _text(merging.on, tokens[at[0] + 1 :])
+    null_safe = tokens[at[0]].text == "<=>"
+    for one, other in ((left, right), (right, left)):
+        column = merging.sides.target_column(one)
+        about_source = merging.sides.mentions_source(other)
+        if column is not None and about_source and not merging.sides.mentions_target(other):
+            return column, other, null_safe
+    return None
+
+
+def _condition(merging: Merging, text: str | None) -> Condition | None:
+    """Return a condition taken apart; None where a part of it is about both sides."""
+    if text is None:
+        return Condition()
+    source: list[str] = []
+    target: list[Predicate] = []
+    for part in conjuncts(unwrapped(_tokens(text))):
+        one = _text(text, part)
+        if not merging.sides.mentions_target(one):
+            source.append(one)
+            continue
+        found = None if merging.sides.mentions_source(one) else _exact(merging, one)
+        if found is None:
+            return None
+        target.append(found)
+    return Condition(tuple(source), conjunction(*target))
+
+
+def _exact(merging: Merging, text: str) -> Predicate | None:
+    target = merging.target
+    pushed = pushed_condition(
+        text,
+        target.view.schema,
+        zone=target.lake.engine.time_zone,
+        case_sensitive=target.names.case_sensitive,
+        qualifier=target.visible,
+    )
+    return pushed.predicate if pushed.exact else None
+
+
+# --- clauses
+
+
+def _is_one_sided(merging: Merging, clause: MergeClause) -> bool:
+    sides = merging.sides
+    by_source = clause.when is When.NOT_MATCHED_BY_SOURCE
+    for each in clause.assigned:
+        if each.plain is not None and sides.target_column(each.plain) == each.column.name:
+            continue
+        if each.plain is None or sides.mentions_target(each.plain):
+            return False
+        if by_source and not sides.is_constant(each.plain):
+            return False
+    condition = _condition(merging, clause.condition)
+    return condition is not None and not (by_source and condition.source)
+
+
+def _task_clause(
+    merging: Merging,
+    clause: MergeClause,
+    condition: Condition,
+    types: dict[str, str],
+    columns: Columns,
+) -> TaskClause:
+    target = merging.target
+    changed = [
+        each
+        for each in clause.assigned
+        if each.plain is None or merging.sides.target_column(each.plain) != each.column.name
+    ]
+    predicate = None if condition.target == TRUE else bind(condition.target, target.view.schema)
+    if clause.when is When.NOT_MATCHED_BY_SOURCE:
+        values: dict[str, str | pa.Array] = dict(constants(target, changed))
+        return TaskClause(clause.when, clause.action, None, predicate, values)
+    values = {
+        each.column.name: columns.add(
+            stored_text(each, types, target), target.view.schema.arrow.field(each.column.name)
+        )
+        for each in changed
+    }
+    flag = columns.flag(condition.source)
+    if clause.action is Action.DELETE:
+        values = {}
+    return TaskClause(clause.when, clause.action, flag, predicate, values)
+
+
+# --- keys
+
+
+def _matching(
+    merging: Merging, join: KeyJoin, types: dict[str, str], columns: Columns
+) -> Matching | None:
+    spark = {column.name: column.type for column in merging.target.columns}
+    keys = []
+    for name, text, _ in join.keys:
+        arrow = merging.target.view.schema.arrow.field(name)
+        kind = _key_type(spark[name], types[text], arrow.type)
+        if kind is None:
+            return None
+        keys.append((name, columns.add(text, pa.field("", kind))))
+    return Matching(
+        tuple(keys),
+        tuple(safe for _, _, safe in join.keys),
+        eligible=columns.flag(join.rest.source),
+    )
+
+
+def _key_type(target: str, source: str, arrow: pa.DataType) -> pa.DataType | None:
+    """Return the type in which keys are compared as Spark would; None where that is not sure."""
+    if target in _INTEGERS and source in _INTEGERS:
+        return pa.int64()
+    if target in _FLOATS and source in _FLOATS:
+        return pa.float64()
+    if target != source or pa.types.is_fixed_size_binary(arrow):
+        return None
+    if pa.types.is_timestamp(arrow) and arrow.unit != "us":
+        return None
+    return arrow if target in _COMPARED or target.startswith("decimal(") else None
+
+
+def _dealing(merging: Merging, matching: Matching) -> Dealing:
+    """Return how source rows are dealt out: by the target's partitions, where keys say them."""
+    view = merging.target.view
+    staged = {
+        name: held
+        for (name, held), safe in zip(matching.keys, matching.null_safe, strict=True)
+        if not safe
+    }
+    fields = [found for found in view.spec.fields if found.transform != "void"]
+    paths = [view.schema.paths.get(found.source_id, ("",)) for found in fields]
+    if not fields or not all(len(path) == 1 and path[0] in staged for path in paths):
+        return Dealing()
+    pairs = tuple(dict.fromkeys((path[0], staged[path[0]]) for path in paths))
+    return Dealing(view.spec, view.schema, pairs)
