@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help setup demo test lint format bench lock clean
+.PHONY: help setup demo test lint format bench bench-smoke lock clean
 
 help:
 	@echo "setup   make $(VENV) with everything for development (Java included, where there is none)"
@@ -14,6 +14,7 @@ help:
 	@echo "lint    ruff, mypy and import-linter"
 	@echo "format  let ruff format and fix"
 	@echo "bench   compare with the peers; ARGS=\"...\" picks cases (see bench/)"
+	@echo "bench-smoke  count files, bytes, jobs and shuffles against bench/expected.json"
 	@echo "lock    pin the dependencies anew in requirements/dev.lock"
 	@echo "clean   remove what the targets made"
 
@@ -41,6 +42,9 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-smoke: $(STAMP)
+	@$(BIN)/python -m bench.smoke $(ARGS)
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.10 \

@@ -54,13 +54,6 @@ def start_spark(
     java_warehouse: Path, *, with_delta: bool = False, settings: dict[str, str] | None = None
 ) -> SparkSession:
     """Start the session on two cores; Iceberg's tables live in a Hadoop catalog there."""
-    from pyspark.sql import SparkSession
-
-    if SparkSession.getActiveSession() is not None:
-        raise RuntimeError("a Spark session without the peers' jars is already there")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    builder = SparkSession.builder.master("local[2]").appName("rowlake bench")
     together = {
         **SETTINGS,
         **STORAGE_PARTITIONED_JOINS,
@@ -69,10 +62,31 @@ def start_spark(
         f"spark.sql.catalog.{CATALOG}.warehouse": java_warehouse.as_uri(),
         **(settings or {}),
     }
-    for key, value in together.items():
+    spark = _start(together)
+    (JARS / STAMP).write_text("\n".join(PACKAGES))
+    return spark
+
+
+def start_plain_spark() -> SparkSession:
+    """Start a session without any peer."""
+    return _start({key: value for key, value in SETTINGS.items() if not _of_a_peer(key)})
+
+
+def _of_a_peer(key: str) -> bool:
+    return key == "spark.sql.extensions" or key.startswith("spark.sql.catalog.")
+
+
+def _start(settings: dict[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    if SparkSession.getActiveSession() is not None:
+        raise RuntimeError("a Spark session without the bench's settings is already there")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = SparkSession.builder.master("local[2]").appName("rowlake bench")
+    for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    (JARS / STAMP).write_text("\n".join(PACKAGES))
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
@@ -96,12 +110,13 @@ def package_settings(folder: Path, packages: list[str]) -> dict[str, str]:
 
 
 def spark_counters(spark: SparkSession) -> dict[str, float]:
-    """Return what Spark has counted since it started: tasks, and bytes shuffled and read."""
+    """Return what Spark has counted since it started: jobs, tasks, and bytes shuffled."""
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     executors = context.statusStore().executorList(False)
     found = [executors.apply(number) for number in range(executors.size())]
     return {
+        "spark_jobs": float(context.statusStore().jobsList(None).size()),
         "spark_tasks": float(sum(e.totalTasks() for e in found)),
         "shuffled_bytes": float(sum(e.totalShuffleWrite() for e in found)),
     }
