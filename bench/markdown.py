@@ -7,6 +7,7 @@ what stands outside them is written by people and stays.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,21 +17,70 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+PLOTS = "benchmarks"
+LIMITS = ("pyarrow", "pyarrow-rewrite", "spark-parquet", "bare-mapInArrow")
 BEGIN = "<!-- figures: begin -->"
 END = "<!-- figures: end -->"
 
 
 def write_document(results: Path, document: Path = DOCUMENT) -> None:
-    """Put the figures of a results file into the document."""
+    """Put the figures of a results file into the document, and its plots beside it."""
     text = document.read_text()
     head, rest = text.split(BEGIN, 1)
     tail = rest.split(END, 1)[1]
-    document.write_text(f"{head}{BEGIN}\n{figures(json.loads(results.read_text()))}\n{END}{tail}")
+    plots = copy_plots(results.parent / "plots", document.parent / PLOTS)
+    told = figures(json.loads(results.read_text()), plots)
+    document.write_text(f"{head}{BEGIN}\n{told}\n{END}{tail}")
 
 
-def figures(results: dict[str, Any]) -> str:
-    """Return all sections: the run, the targets, one table per case."""
+def copy_plots(source: Path, target: Path) -> dict[str, str]:
+    """Copy the plots of the run; return their paths, as the document names them, by caption."""
+    found = sorted(source.glob("*.svg"))
+    if found:
+        target.mkdir(parents=True, exist_ok=True)
+    for path in found:
+        shutil.copy(path, target / path.name)
+    return {path.stem.replace("_", " "): f"{target.name}/{path.name}" for path in found}
+
+
+def plots_section(plots: dict[str, str]) -> list[str]:
+    return [f"![{caption}]({path})" for caption, path in plots.items()]
+
+
+def losses_section(cases: list[dict[str, Any]]) -> str:
+    """Return where a peer took less wall time than the best of ours; bare loops are no peers."""
+    lines = []
+    for case in cases:
+        steps = dict.fromkeys(found["step"] for found in case["measurements"])
+        lines += [line for step in steps if (line := _loss(case, step))]
+    told = "\n".join(lines) if lines else "Nowhere in this run."
+    return f"### Where we lose\n\n{told}"
+
+
+def _loss(case: dict[str, Any], step: str) -> str:
+    walls = {
+        found["system"]: found["median"]["wall_s"]
+        for found in case["measurements"]
+        if found["step"] == step and found["samples"]
+    }
+    ours = {name: wall for name, wall in walls.items() if name.startswith("rowlake")}
+    peers = {n: wall for n, wall in walls.items() if n not in ours and n not in LIMITS}
+    if not ours or not peers:
+        return ""
+    mine, theirs = min(ours, key=ours.__getitem__), min(peers, key=peers.__getitem__)
+    if peers[theirs] >= ours[mine]:
+        return ""
+    ratio = ours[mine] / peers[theirs]
+    return (
+        f"- {case['title']}, {step}: {theirs} takes {seconds(peers[theirs])}, "
+        f"{mine} {seconds(ours[mine])} ({ratio:.2f}×)."
+    )
+
+
+def figures(results: dict[str, Any], plots: dict[str, str] | None = None) -> str:
+    """Return all sections: the run, the targets, where we lose, plots, one table per case."""
     parts = [run_line(results["run"]), targets_section(results["targets"])]
+    parts += [losses_section(results["cases"]), *plots_section(plots or {})]
     parts += [case_section(case) for case in results["cases"]]
     parts.append(configurations_section(results["configurations"]))
     return "\n\n".join(parts)

@@ -31,3 +31,28 @@ def test_disagreement_and_failures_are_said(tmp_path):
     text = markdown.figures(markdown.json.loads(path.read_text()))
     assert "did not agree" in text
     assert "x failed: no table" in text
+
+
+def test_where_a_peer_is_quicker_is_said(tmp_path):
+    def case(name, *walls):
+        found = [Measurement(name, "s", system, [Sample(wall, 1.0)]) for system, wall in walls]
+        return results.outcome_json(Outcome(name, found), f"Case {name}")
+
+    cases = [
+        case("a", ("rowlake-lazy", 2.0), ("rowlake-eager", 3.0), ("delta-rs", 1.0)),
+        case("b", ("rowlake", 1.0), ("iceberg-java", 2.0), ("pyarrow", 0.1)),
+    ]
+    text = markdown.losses_section(cases)
+    assert "Case a, s: delta-rs takes 1.00 s, rowlake-lazy 2.00 s (2.00×)." in text
+    assert "Case b" not in text
+
+
+def test_plots_are_kept_beside_the_document(tmp_path):
+    (tmp_path / "plots").mkdir()
+    (tmp_path / "plots" / "write_per_round.svg").write_text("<svg/>")
+    document = tmp_path / "doc" / "doc.md"
+    document.parent.mkdir()
+    document.write_text(f"{markdown.BEGIN}{markdown.END}")
+    markdown.write_document(saved(tmp_path), document)
+    assert "![write per round](benchmarks/write_per_round.svg)" in document.read_text()
+    assert (document.parent / "benchmarks" / "write_per_round.svg").exists()
