@@ -33,10 +33,17 @@ def version(request):
     return request.param
 
 
-@pytest.fixture(params=[(), ("store",), ("bucket(2, id)",)], ids=["whole", "store", "bucket"])
-def table(lake, version, request):
+TABLES = {"whole": ("3", ()), "store": ("2", ("store",)), "bucket": ("3", ("bucket(2, id)",))}
+
+
+@pytest.fixture(params=TABLES)
+def table(lake, request):
+    format_version, partitions = TABLES[request.param]
     return lake.create_table(
-        "shop.sales", SALES, partition_by=request.param, properties={"format-version": version}
+        "shop.sales",
+        SALES,
+        partition_by=partitions,
+        properties={"format-version": format_version},
     )
 
 
