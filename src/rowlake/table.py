@@ -129,7 +129,7 @@ class Table:
         needed = list(dict.fromkeys([*shown, *condition.columns_in(where, schema)]))
         pushed = condition.pushed_condition(where, schema, zone=self._engine.time_zone)
         found = read.frame(handle, self._engine, read.Request(needed, pushed.predicate, **at))
-        with refusals.told_plainly(None, where, moved=True):
+        with refusals.told_plainly(None, where, moved=True, columns=schema.arrow.names):
             found = found.where(where)
         return found.select(*[found[f"`{name.replace('`', '``')}`"] for name in shown])
 
@@ -259,7 +259,7 @@ class Table:
         view = write.view_for_write(handle, branch)
         needed = [*condition.columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
         request = read.Request(needed, pushed.predicate, snapshot_id=view.snapshot_id)
-        with refusals.told_plainly(None, where, moved=True):
+        with refusals.told_plainly(None, where, moved=True, columns=schema.arrow.names):
             frame = read.frame(handle, self._engine, request).where(where)
         found = frame.select(FILE_COLUMN, POS_COLUMN)
         return deletion.Selection(
@@ -380,6 +380,8 @@ def _whole_predicate(where: str | Predicate, handle: TableHandle) -> Predicate:
         return plan.bind(where, schema)
     pushed = condition.pushed_condition(where, schema)
     if not pushed.exact:
+        for path in condition.unknown_columns(where, schema):
+            raise refusals.no_such_column(path, schema.arrow.names, where)
         raise InvalidStatementError(
             f"Cannot overwrite {handle.name} where {where}: the filter must compare columns with "
             "literals. Use DELETE and append for anything else."

@@ -52,3 +52,23 @@ def columns_in(text: str, schema: Schema) -> list[str]:
     """Return the top-level columns that a condition may read: all that it names anywhere."""
     words = {token.value.lower() for token in Lexer(text).all() if token.is_name}
     return [name for name in schema.arrow.names if name.lower() in words]
+
+
+def unknown_columns(text: str, schema: Schema) -> list[tuple[str, ...]]:
+    """Return what stands where comparisons have columns, but is none of the table's.
+
+    Only what a pushed condition could say is looked at; names elsewhere are not found here.
+    """
+    missed: list[tuple[str, ...]] = []
+    names = Names()
+
+    def resolve(path: tuple[str, ...]) -> Column | None:
+        found = find_column(schema, path, names)
+        if found is None:
+            missed.append(path)
+        return found
+
+    reader = ConditionReader(resolve, {})
+    for part in conjuncts([token for token in Lexer(text).all() if token.kind is not Kind.END]):
+        reader.read(part)
+    return missed

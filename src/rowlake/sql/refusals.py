@@ -12,22 +12,29 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rowlake.engine.quiet import quiet_refusals
-from rowlake.errors import InvalidStatementError, RowlakeError, TableNotFoundError
+from rowlake.errors import InvalidStatementError, RowlakeError, TableNotFoundError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rowlake.lake import Lake
 
 _ANALYSIS = ("AnalysisException", "ParseException")
 _PLACE = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
 _TABLE = re.compile(r"table or view (\S+) cannot be found", re.IGNORECASE)
+_COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\.\w+\].*? with name (`.+?`) cannot be resolved", re.S)
 _CLASS = re.compile(r"\[([A-Z_]+)[.\]]")
 
 
 @contextmanager
-def told_plainly(lake: Lake | None, text: str, *, moved: bool) -> Iterator[None]:
-    """Turn Spark's refusals into rowlake's errors; `moved`: Spark's text is not the user's."""
+def told_plainly(
+    lake: Lake | None, text: str, *, moved: bool, columns: Sequence[str] = ()
+) -> Iterator[None]:
+    """Turn Spark's refusals into rowlake's errors; `moved`: Spark's text is not the user's.
+
+    With `columns` an unknown column is told with the nearest of them: Spark may have been given
+    others than the user knows.
+    """
     try:
         with quiet_refusals():
             yield
@@ -36,7 +43,26 @@ def told_plainly(lake: Lake | None, text: str, *, moved: bool) -> Iterator[None]
     except Exception as error:
         if type(error).__name__ not in _ANALYSIS:
             raise
+        unknown = _COLUMN.search(str(error)) if columns else None
+        if unknown is not None:
+            raise no_such_column(_parts(unknown[1]), columns, text) from error
         raise _plain(lake, text, str(error), moved=moved) from error
+
+
+def no_such_column(
+    path: Sequence[str], columns: Sequence[str], statement: str
+) -> InvalidStatementError:
+    """Return the error for a column that a table does not have, with near names."""
+    known = {name.lower(): name for name in columns}
+    near = [known[found] for found in get_close_matches(path[0].lower(), known, n=3, cutoff=0.5)]
+    hint = f"Did you mean {shown(near)}?" if near else f"There are: {shown(list(columns))}."
+    return InvalidStatementError(
+        f"There is no column {'.'.join(path)}. {hint}", statement=statement
+    )
+
+
+def _parts(quoted: str) -> list[str]:
+    return [part.replace("``", "`") for part in quoted[1:-1].split("`.`")]
 
 
 def _plain(lake: Lake | None, text: str, message: str, *, moved: bool) -> RowlakeError:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rowlake.errors import InvalidStatementError
+from rowlake.errors import InvalidStatementError, SchemaMismatchError
 from rowlake.model.transform import apply_transform
 from rowlake.model.values import encode
 
 if TYPE_CHECKING:
-    from rowlake.model.partition import PartitionSpec
+    from rowlake.model.partition import PartitionField, PartitionSpec
     from rowlake.model.schema import Schema
 
 Key = tuple["bytes | None", ...]
@@ -52,22 +52,38 @@ def split_by_partition(
     active = [place for place, field in enumerate(spec.fields) if field.transform != "void"]
     if not active or not len(batch):
         return [((None,) * len(spec.fields), batch)] if len(batch) else []
-    coded = [_codes(_partition_values(batch, spec, schema, place)) for place in active]
+    coded = [_codes(batch, spec.fields[place], schema) for place in active]
     rows = _combined(coded)
     groups = [(first, part) for first, part in _groups(rows, batch)]
     return [(_key(spec, active, coded, first), part) for first, part in groups]
 
 
-def _partition_values(
-    batch: pa.RecordBatch, spec: PartitionSpec, schema: Schema, place: int
-) -> pa.Array:
-    field = spec.fields[place]
-    return apply_transform(field.transform, column_at(batch, schema, field.source_id))
-
-
-def _codes(values: pa.Array) -> Codes:
+def _codes(batch: pa.RecordBatch, field: PartitionField, schema: Schema) -> Codes:
+    source = column_at(batch, schema, field.source_id)
+    values = apply_transform(field.transform, source)
     found = values.dictionary_encode(null_encoding="encode")
+    _check_precision(found.dictionary, field, schema)
     return Codes(found.indices.to_numpy(), encode(found.dictionary).to_pylist())
+
+
+def _check_precision(values: pa.Array, field: PartitionField, schema: Schema) -> None:
+    """Refuse decimals that truncating, which rounds down, takes out of their type.
+
+    No manifest can hold them; Java's writers refuse them too.
+    """
+    if not pa.types.is_decimal(values.type) or not field.transform.startswith("truncate"):
+        return
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid as error:
+        name = ".".join(schema.paths[field.source_id])
+        kind = f"decimal({values.type.precision}, {values.type.scale})"
+        raise SchemaMismatchError(
+            f"Cannot partition by {field.transform} of {name}: a value near the least that {kind} "
+            f"holds is rounded down to one that it cannot hold. Widen the type of {name}, or "
+            "partition by bucket.",
+            column=name,
+        ) from error
 
 
 def _combined(coded: list[Codes]) -> np.ndarray:

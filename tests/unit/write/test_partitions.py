@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from decimal import Decimal
+from decimal import Context, Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rowlake.errors import SchemaMismatchError
 from rowlake.model.transform import apply_transform
 from rowlake.model.values import encode
 from tests.write_helpers import column, context_of, spec_of, view_of, write
@@ -159,3 +160,18 @@ def test_many_partitions_in_several_fields(tmp_path):
         found = pq.read_table(row["location"]).to_pylist()
         assert all([each["a"], each["b"]] == key for each in found)
     assert sum(written["record_count"].to_pylist()) == 900
+
+
+@pytest.mark.parametrize(("precision", "width"), [(9, 10), (18, 8), (38, 10)])
+def test_a_decimal_that_truncating_takes_out_of_its_type_is_refused(tmp_path, precision, width):
+    kind = pa.decimal128(precision, 2)
+    greatest = Decimal(10**precision - 1).scaleb(-2, context=Context(prec=38))
+    fields = [column("c", kind, 1)]
+    spec = spec_of((1, f"truncate[{width}]", "c_trunc"))
+    context = context_of(view_of(tmp_path, fields, spec=spec))
+    write(context, pa.table([pa.array([greatest, None], kind)], schema=pa.schema(fields)))
+    with pytest.raises(SchemaMismatchError, match=r"by truncate\[\d+\] of c: .* Widen") as raised:
+        write(
+            context, pa.table([pa.array([greatest.copy_negate()], kind)], schema=pa.schema(fields))
+        )
+    assert raised.value.column == "c"
