@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from rowlake.errors import InvalidStatementError, RowlakeError, SchemaMismatchError, shown
 from rowlake.model.change import Change, Operation
@@ -37,6 +36,7 @@ from rowlake.rowlevel.unique import Keys, column_id, latest_column
 from rowlake.storage.files import Storage
 from rowlake.verbs.match import matched_batches, matched_frame, matched_names
 from rowlake.verbs.outcome import Phases
+from rowlake.verbs.small_parquet import small_parquet
 from rowlake.verbs.source import ArrowSource, source_of
 from rowlake.verbs.write import committed_result, view_for_write
 from rowlake.write.conform import conform
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from rowlake.rowlevel.key_sets import KeySet
     from rowlake.verbs.source import Source
     from rowlake.verbs.write import WriteOptions
-
-SMALL_FILE_BYTES = 32 * 1024 * 1024
 
 
 def blind_upsert(
@@ -184,7 +182,7 @@ def _keys(view: TableView, names: Sequence[str] | None, on_duplicates: str) -> K
 
 
 def _source(rows: Any, engine: Engine, view: TableView) -> Source:
-    small = _small_parquet(rows)
+    small = small_parquet(rows) if isinstance(rows, (str, Path)) else None
     found = source_of(rows if small is None else small, engine, view.schema.arrow)
     names = found.schema.names if isinstance(found, ArrowSource) else found.frame.columns
     given = {name for name, _ in matched_names(names, view)}
@@ -196,17 +194,6 @@ def _source(rows: Any, engine: Engine, view: TableView) -> Source:
             column=missing[0],
         )
     return found
-
-
-def _small_parquet(rows: Any) -> pa.Table | None:
-    """Return the rows of a small local Parquet file: no Spark job for these."""
-    if not isinstance(rows, (str, Path)) or "://" in str(rows):
-        return None
-    path = Path(rows)
-    is_small = (
-        path.suffix == ".parquet" and path.is_file() and path.stat().st_size <= SMALL_FILE_BYTES
-    )
-    return pq.read_table(path) if is_small else None
 
 
 def _context(view: TableView, keys: Keys, scope: DeleteScope) -> UpsertContext:

@@ -470,6 +470,13 @@ def test_a_small_parquet_file_needs_no_spark(table, tmp_path):
     pq.write_table(source, tmp_path / "source.parquet")
     upsert(table, tmp_path / "source.parquet")
     assert rows_of(table.arrow()) == merged(sales(10), source)
+    (tmp_path / "folder").mkdir()
+    newer = changed(sales(20), "newer")
+    pq.write_table(newer.slice(0, 8), tmp_path / "folder" / "a.parquet")
+    pq.write_table(newer.slice(8), tmp_path / "folder" / "b.parquet")
+    (tmp_path / "folder" / "_SUCCESS").touch()
+    upsert(table, str(tmp_path / "folder"))
+    assert rows_of(table.arrow()) == rows_of(newer)
     assert not table._engine.has_session
 
 
