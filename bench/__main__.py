@@ -53,7 +53,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def run_case(lab: Lab, case: Case, console: Console) -> Outcome:
     """Run one case; a case that cannot even start is a failure of that case alone."""
-    console.print(f"\n[bold]{case.name}[/]: {case.title}")
+    limit, start = lab.keep_time(), lab.elapsed_s
+    late = f" (late: at most {limit} rounds)" if limit else ""
+    console.print(f"\n[bold]{case.name}[/]: {case.title}{late}", highlight=False)
     try:
         contestants = case.contestants(lab)
     except Exception as error:  # noqa: BLE001 - the other cases go on
@@ -61,7 +63,9 @@ def run_case(lab: Lab, case: Case, console: Console) -> Outcome:
         console.print(f"  [red]cannot be set up:[/] {message}")
         failure = {"system": "", "round": "", "message": message, "trace": traceback.format_exc()}
         return Outcome(case.name, failures=[failure])
-    rounds = lab.options.rounds_of(case.rounds)
+    for system, settings in lab.new_configurations().items():
+        console.print(f"  [dim]{system}: {settings}[/]", highlight=False)
+    rounds = lab.rounds_of(case.rounds)
     with report.CaseView(console, case, contestants, rounds) as view:
         outcome = run_rounds(
             case,
@@ -72,7 +76,8 @@ def run_case(lab: Lab, case: Case, console: Console) -> Outcome:
             counters=lab.counters,
         )
     console.print(report.case_table(outcome, "", case.ours))
-    console.print(f"  {agreement(outcome)}", highlight=False)
+    took = f"{lab.elapsed_s - start:.0f} s, {lab.elapsed_s / 60:.0f} min so far"
+    console.print(f"  {agreement(outcome)}; {took}", highlight=False)
     for wrong in outcome.disagreements:
         console.print(f"  [red]systems disagree[/] on {wrong['step']}: {wrong['digests']}")
     return outcome

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import time
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent
 CACHE = ROOT / ".cache"
+# After so many seconds a run of everything takes at most so many rounds, to end in 25 minutes.
+LATE = ((15 * 60, 3), (18 * 60, 2), (21 * 60, 1))
 
 
 class Lab:
@@ -30,12 +33,15 @@ class Lab:
     def __init__(self, options: Options, cache: Path = CACHE) -> None:
         self.options = options
         self.cache = cache
+        self.started = time.monotonic()
+        self.most_rounds: int | None = None
         self.java_warehouse = cache / "java"
         self.scratch = cache / "scratch"
         self._lock = only_run(cache)
         self._clear()
         self.scratch.mkdir(parents=True)
         self.warmed: set[str] = set()
+        self.shown: set[str] = set()
         self._peers: dict[str, Any] = {}
 
     @cached_property
@@ -84,9 +90,40 @@ class Lab:
         """Return those of the systems that this run is about."""
         return [name for name in names if self.options.wants_peer(name)]
 
+    def rounds_of(self, default: int) -> int:
+        """Return how many rounds a case takes that would like `default`."""
+        wanted = self.options.rounds_of(default)
+        return wanted if self.most_rounds is None else min(wanted, self.most_rounds)
+
+    def keep_time(self) -> int | None:
+        """Take fewer rounds from here on where a run of everything is late; return the limit.
+
+        What was asked for by name, by number of rounds or with --full is done in any case.
+        """
+        options = self.options
+        if not (options.full or options.cases or options.rounds):
+            late = [rounds for after, rounds in LATE if self.elapsed_s > after]
+            self.most_rounds = min(late, default=None)
+        return self.most_rounds
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self.started
+
     def configurations(self) -> dict[str, dict[str, str]]:
         """Return how every system that took part was configured."""
         return {name: peer.configuration() for name, peer in self._peers.items()}
+
+    def new_configurations(self) -> dict[str, str]:
+        """Return in a line each how those systems are configured that were not shown before."""
+        new = {
+            name: found for name, found in self.configurations().items() if name not in self.shown
+        }
+        self.shown |= set(new)
+        return {
+            name: "; ".join(f"{key}: {value}" for key, value in found.items())
+            for name, found in new.items()
+        }
 
     def close(self) -> None:
         for peer in self._peers.values():

@@ -8,6 +8,8 @@ DEFAULT_ROWS = 8_000_000
 DEFAULT_BUCKETS = 16
 DEFAULT_ROUNDS = 3
 FULL_ROUNDS = 10
+# Cases that want fewer than these are long; --full does not make them longer.
+MANY_ROUNDS = 3
 # Cases that write much of the table take fewer rows, unless --full or --rows says otherwise.
 DEFAULT_WRITE_ROWS = 2_000_000
 
@@ -43,7 +45,7 @@ class Options:
         """Return how often a case is measured, when its own wish is `default`."""
         if self.rounds is not None:
             return self.rounds
-        return max(default, FULL_ROUNDS) if self.full else default
+        return max(default, FULL_ROUNDS) if self.full and default >= MANY_ROUNDS else default
 
     def wants_peer(self, name: str) -> bool:
         """True for every system unless some were picked; ours stay in unless some of them were."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bench.staging import Source
 
 SYSTEMS = ("rowlake-lazy", "iceberg-v3")
-TIMES = {"1×": 1, "3×": 3, "10×": 10}
+TIMES = {"1×": 1, "10×": 10}
 
 
 def contestants(lab: Lab) -> list[Contestant]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bench.lab import Lab
 
 ROUNDS = 5
+# Rounds of the variants of case 2.
+FEW = 3
 READS_CLEAN = ("rowlake-lazy", "iceberg-v3")
 NO_TABLE = ("pyarrow-rewrite",)
 
@@ -37,11 +39,12 @@ class Setting:
     aligned: bool = True
     bucketed: bool = True
     verb: str = "merge"
+    rounds: int = ROUNDS
 
 
 def contestants(setting: Setting, lab: Lab) -> list[Contestant]:
     """Return every system, with its table and the sources of all rounds laid ready."""
-    rows, rounds = lab.options.write_rows, lab.options.rounds_of(ROUNDS)
+    rows, rounds = lab.options.write_rows, lab.rounds_of(setting.rounds)
     aligned = setting.aligned and setting.bucketed
     start = base(lab, rows, bucketed=setting.bucketed, aligned=aligned)
     sources = [
@@ -122,7 +125,7 @@ def case(name: str, title: str, setting: Setting, ours: str = "rowlake-lazy") ->
         name,
         title,
         partial(contestants, setting),
-        rounds=ROUNDS,
+        rounds=setting.rounds,
         ours=ours,
         with_delta=True,
     )
@@ -142,12 +145,12 @@ CASES = [
     case(
         "case2_plain",
         "MERGE, micro-batch from a plain Parquet source",
-        Setting(MICRO_BATCH, (*OURS[:2], *ICEBERG, "delta-dv"), aligned=False),
+        Setting(MICRO_BATCH, (*OURS[:2], *ICEBERG, "delta-dv"), aligned=False, rounds=FEW),
     ),
     case(
         "case2_unpartitioned",
         "MERGE, micro-batch into an unpartitioned table, plain source",
-        Setting(MICRO_BATCH, (*OURS[:2], *ICEBERG, "delta-dv"), bucketed=False),
+        Setting(MICRO_BATCH, (*OURS[:2], *ICEBERG, "delta-dv"), bucketed=False, rounds=FEW),
     ),
     case(
         "case3",

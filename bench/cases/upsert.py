@@ -31,7 +31,7 @@ def contestants(keys: int, most_rows: int | None, lab: Lab) -> list[Contestant]:
     rows = min(lab.options.write_rows, most_rows or lab.options.write_rows)
     workload = upsert_of(min(keys, rows // 2), lab.options.buckets)
     start = base(lab, rows)
-    rounds = lab.options.rounds_of(ROUNDS)
+    rounds = lab.rounds_of(ROUNDS)
     sources = [stage(lab, rows, workload, number, aligned=False) for number in range(rounds)]
     return entrants(lab.wanted(*SYSTEMS), lambda name: player(lab, name, "upsert", start, sources))
 

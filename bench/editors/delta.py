@@ -102,13 +102,13 @@ class DeltaEditor(Editor):
 
 class DeltaRewrites(DeltaEditor):
     name = "delta"
-    max_rounds = 2
+    max_rounds = 1
 
 
 class DeltaVectors(DeltaEditor):
     name = "delta-dv"
     vectors = True
-    max_rounds = 3
+    max_rounds = 2
 
 
 def merge_sql(start: Base, target: str) -> str:

@@ -104,9 +104,13 @@ def sorted_rows(rows: Iterable[Any]) -> list[tuple[str, ...]]:
 
 
 def checksum(frame: DataFrame) -> tuple[str, ...]:
-    """Return the count and an order-free checksum over all columns of a bench table."""
+    """Return the count and an order-free checksum over all columns of a bench table.
+
+    The halves of a row's hash are summed apart: whole numbers that cannot overflow.
+    """
     from pyspark.sql import functions as sf
 
-    hashes = sf.xxhash64(*(sf.col(name) for name in COLUMNS)).cast("decimal(20,0)")
-    row = frame.select(sf.count(sf.lit(1)), sf.sum(hashes)).collect()[0]
+    hashes = frame.select(sf.xxhash64(*(sf.col(name) for name in COLUMNS)).alias("h"))
+    high, low = sf.shiftrightunsigned("h", 32), sf.col("h").bitwiseAND(0xFFFFFFFF)
+    row = hashes.select(sf.count(sf.lit(1)), sf.sum(high), sf.sum(low)).collect()[0]
     return tuple(str(value) for value in row)

@@ -94,3 +94,15 @@ def test_two_runs_at_once_are_refused(tmp_path):
         _lab(Options(), tmp_path)
     lab.close()
     _lab(Options(), tmp_path).close()
+
+
+def test_a_late_run_of_everything_takes_fewer_rounds(tmp_path):
+    lab = _lab(Options(), tmp_path)
+    assert (lab.keep_time(), lab.rounds_of(5)) == (None, 5)
+    lab.started -= 19 * 60
+    assert (lab.keep_time(), lab.rounds_of(5)) == (2, 2)
+    lab.close()
+    picked = _lab(Options(cases=("case2",)), tmp_path)
+    picked.started -= 60 * 60
+    assert (picked.keep_time(), picked.rounds_of(5)) == (None, 5)
+    picked.close()
