@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
 
 
-def race(function: Callable[..., Any], processes: int, *arguments: Any) -> list[Any]:
+def race(
+    function: Callable[..., Any], processes: int, *arguments: Any, timeout_seconds: float = 120
+) -> list[Any]:
     """Return what `function(number, start, *arguments)` gave in each process.
 
     The function calls `start.wait()` when it is ready to run. Processes are spawned, so it must
@@ -26,7 +28,7 @@ def race(function: Callable[..., Any], processes: int, *arguments: Any) -> list[
     for worker in workers:
         worker.start()
     try:
-        found = [answers.get(timeout=120) for _ in workers]
+        found = [answers.get(timeout=timeout_seconds) for _ in workers]
     finally:
         for worker in workers:
             worker.join(timeout=30)
