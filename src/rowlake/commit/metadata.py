@@ -6,13 +6,12 @@ commit; a lost race is tried again from what the winner left.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.outcome import Conflict, Landed
 from rowlake.catalog.tables import refresh
-from rowlake.commit.retry import retry_policy
+from rowlake.commit.retry import Patience, retry_policy
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
 
 if TYPE_CHECKING:
@@ -26,8 +25,7 @@ def commit_metadata(
     handle: TableHandle, operation: str, make: Callable[[TableHandle], Updates]
 ) -> TableHandle:
     """Commit what `make` builds from the metadata; nothing to do commits nothing."""
-    policy = retry_policy(handle.metadata.properties)
-    attempt = 0
+    patience = Patience(retry_policy(handle.metadata.properties))
     while True:
         updates, requirements = make(handle)
         if not updates:
@@ -37,8 +35,7 @@ def commit_metadata(
             return outcome.handle
         if not isinstance(outcome, Conflict):
             raise CommitStateUnknownError(handle.name, None, outcome.cause)
-        if attempt >= policy.retries:
+        newest = refresh(handle)
+        if not patience.wait(lost=newest.metadata_location != handle.metadata_location):
             raise CommitConflictError(operation, handle.name, outcome.cause)
-        time.sleep(policy.wait_s(attempt))
-        handle = refresh(handle)
-        attempt += 1
+        handle = refresh(newest)
