@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rowlake.rowlevel import blind, strategy
     from rowlake.rowlevel import delete as deletion
     from rowlake.sql import assignments, condition, execute_row_level, refusals, row_statements
-    from rowlake.verbs import alter, ingest, inspect, pick, read, wap, write
+    from rowlake.verbs import alter, branches, ingest, inspect, pick, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     lakes, merge_builder, plan = deferred("rowlake", "lake merge_builder plan")
@@ -42,8 +42,8 @@ else:  # loaded at their first use: a look at a table needs few of them
     assignments, condition, execute_row_level, refusals, row_statements = deferred(
         "rowlake.sql", "assignments condition execute_row_level refusals row_statements"
     )
-    alter, ingest, inspect, pick, read, wap, write = deferred(
-        "rowlake.verbs", "alter ingest inspect pick read wap write"
+    alter, branches, ingest, inspect, pick, read, wap, write = deferred(
+        "rowlake.verbs", "alter branches ingest inspect pick read wap write"
     )
 
 Time = "str | int | float | datetime.datetime"
@@ -119,8 +119,8 @@ class Table:
 
         `as_of` is a time (datetime, ISO text, or ms since 1970), `ref` a branch or tag.
         """
-        at = _at(snapshot_id, as_of, ref)
         handle = self.handle
+        at = self._at(handle, snapshot_id, as_of, ref)
         if not isinstance(where, str):
             exact = where is not None
             return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
@@ -142,8 +142,18 @@ class Table:
         ref: str | None = None,
     ) -> pa.Table:
         """Return rows as an Arrow table; a small read needs no Spark session."""
-        at = _at(snapshot_id, as_of, ref)
-        return read.arrow(self.handle, self._engine, read.Request(columns, where, exact=True, **at))
+        handle = self.handle
+        at = self._at(handle, snapshot_id, as_of, ref)
+        return read.arrow(handle, self._engine, read.Request(columns, where, exact=True, **at))
+
+    def _at(
+        self, handle: TableHandle, snapshot_id: int | None, as_of: Any, ref: str | None
+    ) -> dict[str, Any]:
+        """Return which snapshot is meant; where none is named, the session's settings say."""
+        if snapshot_id is None and as_of is None and ref is None:
+            ref = wap.read_branch(handle, self._engine)
+        as_of_ms = None if as_of is None else to_ms(as_of)
+        return {"snapshot_id": snapshot_id, "as_of_ms": as_of_ms, "ref": ref}
 
     # ------------------------------------------------------------------ writing
 
@@ -310,11 +320,8 @@ class Table:
         kept = _known(kept, refs.Retention, "replace", "if_not_exists")
         flags = {key: kept[key] for key in ("replace", "if_not_exists") if key in kept}
         retention = refs.Retention(**{key: kept[key] for key in kept if key not in flags})
-        self._change(
-            f"create {kind} {name}",
-            lambda handle: refs.create_ref(
-                handle, name, kind, snapshot_id=snapshot_id, retention=retention, **flags
-            ),
+        self._handle = branches.create_ref(
+            self.handle, name, kind, snapshot_id=snapshot_id, retention=retention, **flags
         )
 
     def drop_ref(self, name: str, *, if_exists: bool = False) -> None:
@@ -366,11 +373,6 @@ class Table:
 
     def _change(self, operation: str, make: Any) -> None:
         self._handle = commit.commit_metadata(self.handle, operation, make)
-
-
-def _at(snapshot_id: int | None, as_of: Any, ref: str | None) -> dict[str, Any]:
-    as_of_ms = None if as_of is None else to_ms(as_of)
-    return {"snapshot_id": snapshot_id, "as_of_ms": as_of_ms, "ref": ref}
 
 
 def _whole_predicate(where: str | Predicate, handle: TableHandle) -> Predicate:

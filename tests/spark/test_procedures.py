@@ -111,6 +111,9 @@ def test_write_audit_publish_by_settings_of_the_session(lake, table):
     assert rows(lake, "SELECT count(*) FROM shop.t") == [(5,)]
     lake.spark.conf.set("spark.wap.branch", "etl")
     lake.sql("INSERT INTO shop.t VALUES (52, 'branch')")
+    assert rows(lake, "SELECT count(*) FROM shop.t") == [(6,)]
+    assert rows(lake, "SELECT count(*) FROM shop.t.branch_main") == [(5,)]
+    assert table.df(where="id = 52").count() == 1
     lake.spark.conf.unset("spark.wap.branch")
     assert rows(lake, "SELECT count(*) FROM shop.t") == [(5,)]
     assert rows(lake, "SELECT count(*) FROM shop.t.branch_etl") == [(6,)]

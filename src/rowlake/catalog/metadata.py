@@ -22,6 +22,7 @@ from pyiceberg.table.metadata import TableMetadataUtil, TableMetadataV1, new_tab
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
+    AssertRefSnapshotId,
     RemovePropertiesUpdate,
     update_table_metadata,
 )
@@ -139,7 +140,21 @@ def _lenient(base: TableMetadata, updates: Sequence[TableUpdate]) -> Iterable[Ta
 def validate(requirements: Sequence[TableRequirement], base: TableMetadata | None) -> None:
     """Check the requirements; a failed one raises PyIceberg's CommitFailedException."""
     for requirement in requirements:
-        requirement.validate(base)
+        if not _is_of_a_new_ref(requirement, base):
+            requirement.validate(base)
+
+
+def _is_of_a_new_ref(requirement: TableRequirement, base: TableMetadata | None) -> bool:
+    """Tell whether a ref is required not to be there, and is not.
+
+    PyIceberg lets the first snapshot of a table go to main only; Java begins branches with it.
+    """
+    return (
+        base is not None
+        and isinstance(requirement, AssertRefSnapshotId)
+        and requirement.snapshot_id is None
+        and requirement.ref not in base.refs
+    )
 
 
 def _complete(metadata: TableMetadata) -> TableMetadata:

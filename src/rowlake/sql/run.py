@@ -19,6 +19,7 @@ from rowlake.sql.refusals import told_plainly
 from rowlake.sql.session import Lookup, names_of
 from rowlake.verbs.inspect import metadata_table
 from rowlake.verbs.read import Request, frame
+from rowlake.verbs.wap import read_branch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,7 +117,10 @@ def moment_of(
         return {"snapshot_id": target.snapshot_id}
     if target.as_of_ms is not None:
         return {"as_of_ms": target.as_of_ms}
-    return _travelled(lake, handle, travel) if travel else {}
+    if travel is not None:
+        return _travelled(lake, handle, travel)
+    branch = None if target.metadata_table else read_branch(handle, lake.engine)
+    return {"ref": branch} if branch else {}
 
 
 def _travelled(lake: Lake, handle: TableHandle, travel: TimeTravel) -> dict[str, Any]:

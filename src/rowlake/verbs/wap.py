@@ -2,7 +2,8 @@
 
 A table with `write.wap.enabled` = true takes writes of a session that has `spark.wap.id` as staged
 snapshots (published later by that id), and of one that has `spark.wap.branch` on that branch, which
-is made at the first write. A branch that a write names itself wins.
+is made at the first write. Its reads see that branch too, once it is there. A branch, snapshot or
+time that a write or read names itself wins.
 """
 
 from __future__ import annotations
@@ -10,12 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.refs import create_ref
-from rowlake.model.change import Change, Operation
-from rowlake.storage.files import Storage
-from rowlake.verbs.outcome import commit_or_raise
+from rowlake.verbs.branches import create_ref
 from rowlake.verbs.pick import WAP_ID
 
 if TYPE_CHECKING:
@@ -39,6 +36,12 @@ def session_branch(handle: TableHandle, engine: Engine) -> str | None:
     return branch or None
 
 
+def read_branch(handle: TableHandle, engine: Engine) -> str | None:
+    """Return the branch that this session reads where a read names no other state."""
+    branch = session_branch(handle, engine)
+    return branch if branch in handle.metadata.refs else None
+
+
 def audited(
     handle: TableHandle, engine: Engine, options: WriteOptions, *, names_branch: bool
 ) -> tuple[TableHandle, WriteOptions]:
@@ -58,13 +61,4 @@ def audited(
 
 def _with_branch(handle: TableHandle, branch: str) -> TableHandle:
     """Return the table with this branch; one without snapshots gets an empty one to begin at."""
-    if branch in handle.metadata.refs:
-        return handle
-    if handle.metadata.current_snapshot_id is None:
-        storage = Storage(handle.io_properties)
-        handle, _ = commit_or_raise(handle, Change(Operation.APPEND), storage, "append")
-    return commit_metadata(
-        handle,
-        f"create branch {branch}",
-        lambda newest: create_ref(newest, branch, "branch", if_not_exists=True),
-    )
+    return create_ref(handle, branch, "branch", if_not_exists=True)

@@ -9,6 +9,7 @@ import pytest
 from pyiceberg.types import StringType
 
 from rowlake.errors import InvalidStatementError, RowlakeError
+from rowlake.model.predicate import Leaf, Op
 from rowlake.verbs import pick
 from tests.lakes import SALES, make_lake, rows_of, sales
 
@@ -112,7 +113,7 @@ def test_retention_is_kept_when_a_branch_is_written_moved_or_replaced(table):
 
 def test_a_table_without_snapshots_has_nothing_to_point_to(lake):
     empty = lake.create_table("shop.empty", SALES)
-    refused(empty, lambda: empty.create_branch("b"), "no snapshot yet")
+    refused(empty, lambda: empty.create_tag("b"), "no snapshot yet")
     refused(empty, lambda: empty.rollback_to(snapshot_id=1), "no snapshot 1")
     refused(empty, lambda: empty.arrow(as_of=datetime.datetime.now()), "no snapshot as old")
 
@@ -240,7 +241,7 @@ def test_the_session_stages_writes_or_sends_them_to_its_branch(table):
     engine._given = Settings(branch="etl")
     table.append(sales(2, 300))
     table.append(sales(1, 400))
-    assert (table.arrow().num_rows, table.arrow(ref="etl").num_rows) == (12, 15)
+    assert (table.arrow(ref="main").num_rows, table.arrow(ref="etl").num_rows) == (12, 15)
     table.create_branch("named")
     table.append(sales(1, 500), branch="named")
     assert table.arrow(ref="named").num_rows == 13
@@ -250,6 +251,47 @@ def test_the_session_stages_writes_or_sends_them_to_its_branch(table):
     table.append(sales(1, 600))
     engine._given = None
     assert table.arrow().num_rows == 13
+
+
+def test_the_session_reads_its_branch_unless_a_read_names_another_state(table):
+    before = table.snapshots()[-1].snapshot_id
+    table.set_properties({"write.wap.enabled": "true"})
+    engine = table._engine
+    engine._given = Settings(branch="etl")
+    assert table.arrow().num_rows == 12  # the branch is not there yet
+    table.append(sales(3, 200))
+    assert table.arrow().num_rows == 15
+    assert table.arrow(where=Leaf(("id",), Op.GE, (200,))).num_rows == 3
+    assert table.arrow(ref="main").num_rows == 12
+    assert table.arrow(snapshot_id=before).num_rows == 12
+    engine._given = Settings(branch="other")
+    assert table.arrow().num_rows == 12
+    table.unset_properties(["write.wap.enabled"])
+    engine._given = Settings(branch="etl")
+    assert table.arrow().num_rows == 12
+    engine._given = None
+
+
+@pytest.mark.parametrize("kept", [{}, {"min_snapshots_to_keep": 3}, {"if_not_exists": True}])
+def test_a_branch_of_an_empty_table_begins_at_an_empty_snapshot(lake, kept):
+    empty = lake.create_table("shop.fresh", SALES)
+    empty.create_branch("b", **kept)
+    (begun,) = empty.snapshots()
+    assert (begun.operation, begun.parent_id) == ("append", None)
+    assert begun.summary["total-records"] == "0"
+    metadata = empty.handle.metadata
+    assert (metadata.current_snapshot_id, list(metadata.refs)) == (None, ["b"])
+    assert metadata.refs["b"].min_snapshots_to_keep == kept.get("min_snapshots_to_keep")
+    empty.append(sales(2), branch="b")
+    assert (empty.arrow().num_rows, empty.arrow(ref="b").num_rows) == (0, 2)
+    empty.append(sales(3))
+    assert (empty.arrow().num_rows, empty.arrow(ref="b").num_rows) == (3, 2)
+    refused(empty, lambda: empty.create_branch("b"), "already")
+
+
+def test_a_tag_needs_a_snapshot(lake):
+    empty = lake.create_table("shop.fresh", SALES)
+    refused(empty, lambda: empty.create_tag("t"), "no snapshot yet")
 
 
 def test_the_first_write_to_an_empty_table_may_go_to_the_sessions_branch(lake):
