@@ -172,8 +172,8 @@ DELETE FROM db.t WHERE id = max(id);
 -- case: metadata columns decide
 -- table: plain
 DELETE FROM db.t WHERE _pos = 2;
--- counts: deleted 1
 -- java: it cannot push a metadata column down
+-- counts: deleted 1
 -- rows:
 --   id | a | b
 --   1 | 10 | 100

@@ -92,8 +92,8 @@ DELETE FROM db.t WHERE d <> 1.5;
 -- case: NOT IN with NaN keeps NaN
 -- table: doubles
 DELETE FROM db.t WHERE d NOT IN (double('NaN'), 0.0D);
--- counts: deleted 2
 -- java: it cannot push a list with NaN down
+-- counts: deleted 2
 -- rows:
 --   id | d | f
 --   2 | NaN | NaN
@@ -256,8 +256,8 @@ DELETE FROM db.t WHERE s.in IS NOT NULL;
 -- case: a whole struct is compared
 -- table: nested
 DELETE FROM db.t WHERE s.in = named_struct('x', 1, 'y', 1.5D);
--- counts: deleted 1
 -- java: it cannot push a struct down
+-- counts: deleted 1
 -- rows:
 --   id | s | tags | m
 --   2 | {a: 20, b: null, in: null} | [] | [k -> 2, l -> 3]

@@ -286,8 +286,8 @@ MERGE INTO db.t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, n) VALU
 -- table: two
 MERGE INTO db.t AS t USING (SELECT id, CAST(floor(rand() * 0) AS string) AS v FROM range(1, 3)) AS s ON t.id = s.id
 WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *;
--- counts: updated 2
 -- java: it cannot rewrite files for a source of random numbers
+-- counts: updated 2
 -- rows:
 --   id | v
 --   1 | 0

@@ -4,8 +4,8 @@
 -- view picked: VALUES (1), (9) AS picked(id)
 MERGE INTO db.t USING s ON t.id = s.id
 WHEN MATCHED AND s.id IN (SELECT id FROM picked) THEN UPDATE SET *;
--- counts: updated 1
 -- java: Spark refuses subqueries in conditions of MERGE
+-- counts: updated 1
 -- rows:
 --   id | v
 --   1 | a
@@ -20,8 +20,8 @@ WHEN MATCHED AND s.id IN (SELECT id FROM picked) THEN UPDATE SET *;
 -- view picked: VALUES (1), (9) AS picked(id)
 MERGE INTO db.t USING s ON t.id = s.id
 WHEN NOT MATCHED AND s.id IN (SELECT id FROM picked) THEN INSERT *;
--- counts: inserted 1
 -- java: Spark refuses subqueries in conditions of MERGE
+-- counts: inserted 1
 -- rows:
 --   id | v
 --   1 | one
@@ -37,8 +37,8 @@ WHEN NOT MATCHED AND s.id IN (SELECT id FROM picked) THEN INSERT *;
 -- view picked: VALUES (1), (4) AS picked(id)
 MERGE INTO db.t USING s ON t.id = s.id
 WHEN NOT MATCHED BY SOURCE AND EXISTS (SELECT 1 FROM picked p WHERE p.id = t.id) THEN DELETE;
--- counts: deleted 1
 -- java: Spark refuses subqueries in conditions of MERGE
+-- counts: deleted 1
 -- rows:
 --   id | v
 --   1 | one
@@ -51,8 +51,8 @@ WHEN NOT MATCHED BY SOURCE AND EXISTS (SELECT 1 FROM picked p WHERE p.id = t.id)
 -- view s: VALUES (1, 'a'), (2, 'b') AS s(id, v)
 MERGE INTO db.t USING s ON t.id = s.id
 WHEN MATCHED AND t.id = (SELECT min(id) FROM db.t) THEN DELETE;
--- counts: deleted 1
 -- java: Spark refuses subqueries in conditions of MERGE
+-- counts: deleted 1
 -- rows:
 --   id | v
 --   2 | two
@@ -80,8 +80,8 @@ WHEN MATCHED THEN UPDATE SET a = (SELECT max(b) FROM db.t) WHEN NOT MATCHED THEN
 -- view picked: VALUES (1), (9) AS picked(id)
 MERGE INTO db.t USING s ON t.id = s.id AND t.id IN (SELECT id FROM picked)
 WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
--- counts: updated 1, inserted 1
 -- java: Spark refuses subqueries in conditions of MERGE
+-- counts: updated 1, inserted 1
 -- rows:
 --   id | v
 --   1 | a
@@ -95,8 +95,8 @@ WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
 -- table: plain
 -- view s: VALUES (1, 5) AS s(id, a)
 MERGE INTO db.t USING s ON t.id = (SELECT max(id) FROM db.t) WHEN MATCHED THEN UPDATE SET a = s.a;
--- counts: updated 1
 -- java: Spark refuses subqueries in conditions of MERGE
+-- counts: updated 1
 -- rows:
 --   id | a | b
 --   1 | 10 | 100
