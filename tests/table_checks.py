@@ -14,14 +14,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowlake.errors import RowlakeError, SchemaMismatchError, TableNotFoundError
+from rowlake.errors import (
+    CardinalityError,
+    RowlakeError,
+    SchemaMismatchError,
+    TableNotFoundError,
+)
 from rowlake.iceberg.cache import default_cache
 from rowlake.model.predicate import Leaf, Op
 from rowlake.plan.tasks import scan_tasks
+from rowlake.rowlevel.blind import blind_upsert
 from rowlake.scan.kernel import output_schema, scan_kernel
 from rowlake.storage.files import Storage
 from rowlake.verbs import manifests
 from rowlake.verbs.read import Request, planned
+from rowlake.verbs.write import WriteOptions
 
 ROWS = 2000
 DAYS = 4
@@ -272,6 +279,24 @@ def check_spark_reads_the_format(lake: Any, version: int) -> None:
     found = reader.load("checks.source").where("id > 1")
     assert sorted(map(tuple, found.collect()), key=repr) == [(2, None), (3, "c"), (4, "d")]
     assert reader.option("tag", "three").load("checks.source").count() == 3
+
+
+def check_rows_are_replaced_by_key_unread(lake: Any, version: int) -> None:
+    columns = "id bigint NOT NULL, d date, amount decimal(9, 2), note string"
+    for name, partitions in (("by_key", "bucket(3, id)"), ("by_day", "days(d)")):
+        table = fresh(lake, f"blind_{name}", columns, version, f"PARTITIONED BY ({partitions})")
+        table.append(numbers(lake, count=200))
+
+        def upserted(rows: Any, target: Any = table) -> Any:
+            return blind_upsert(target.handle, lake.engine, rows, ["id"], WriteOptions())[1]
+
+        newer = numbers(lake, 150, 100).selectExpr("id", "d", "amount", "'new' AS note")
+        assert upserted(newer).rows_inserted == 100
+        table.delete("id IN (0, 151) OR note = 'note 5'", deletes="equality")
+        with pytest.raises(CardinalityError):
+            upserted(newer.union(newer.where("id = 160")))
+        count = f"SELECT count(*), count(DISTINCT id), count_if(note = 'new') FROM {table.name}"
+        assert rows(lake, count) == [(247, 247, 99)]
 
 
 def check_purging_leaves_nothing(lake: Any, version: int) -> None:
