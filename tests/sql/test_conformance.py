@@ -33,7 +33,7 @@ def chosen() -> Iterator[Any]:
             yield pytest.param(case, mode, id=f"{case}-{mode}")
 
 
-@pytest.mark.parametrize(("case", "mode"), chosen())
+@pytest.mark.parametrize(("case", "mode"), list(chosen()))
 def test_statements_do_what_their_case_says(stage: Stage, case: Case, mode: Mode):
     space = stage.copy(case, mode)
     with stage.surroundings(case):
