@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
+    from rowlake import transaction
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.result import Result
     from rowlake.sql import execute
     from rowlake.verbs import create, create_as, ingest, relation
 else:  # loaded at their first use: opening a lake and listing its tables needs none
+    (transaction,) = deferred("rowlake", "transaction")
     (execute,) = deferred("rowlake.sql", "execute")
     create, create_as, ingest, relation = deferred(
         "rowlake.verbs", "create create_as ingest relation"
@@ -103,6 +105,15 @@ class Lake:
     def sql(self, statement: str, args: Any = None) -> Any:
         """Run a statement; see the README for those that rowlake runs itself."""
         return execute.execute(self, statement, args)
+
+    def transaction(self) -> transaction.Transaction:
+        """Return a transaction: `with lake.transaction() as tx:` changes tables all or nothing.
+
+        Tables taken from `tx` see its changes, others do not before the block is left; an error
+        in the block undoes all. One table can be changed on any catalog, several on SQL catalogs
+        and on REST catalogs with multi-table commits.
+        """
+        return transaction.Transaction(self)
 
     # ------------------------------------------------------------------ tables
 

@@ -107,3 +107,35 @@ def append_rows(
         for commit in range(commits):
             retries += opened.append(pa.table({"id": [number * 1000 + commit]})).retries
         return retries
+
+
+def append_to_both(
+    number: int,
+    start: Barrier,
+    warehouse: str | None,
+    catalog: Any,
+    names: tuple[str, str],
+    commits: int,
+) -> tuple[set[int], set[int]]:
+    """Append one row of one's own to two tables per transaction.
+
+    Returns the ids that landed, and those of whose transactions nobody can tell.
+    """
+    import pyarrow as pa
+
+    from rowlake.errors import CommitStateUnknownError
+    from rowlake.lake import connect
+
+    landed, unknown = set(), set()
+    with connect(warehouse, catalog) as lake:
+        start.wait()
+        for mine in range((number + 1) * 1000, (number + 1) * 1000 + commits):
+            try:
+                with lake.transaction() as tx:
+                    # Half of them in the other order: nobody may lock another out.
+                    for name in names if number % 2 else names[::-1]:
+                        tx.table(name).append(pa.table({"id": [mine]}))
+                landed.add(mine)
+            except CommitStateUnknownError:  # noqa: PERF203  (each is counted)
+                unknown.add(mine)
+    return landed, unknown

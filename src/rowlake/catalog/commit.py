@@ -55,11 +55,16 @@ def commit_updates(
         return look(handle, updates, text_of(error))
 
 
-def look(handle: TableHandle, updates: Sequence[TableUpdate], cause: str) -> Outcome:
-    """Look whether a commit of unknown outcome landed; unknown where it left no trace."""
-    ours = {
+def snapshots_in(updates: Sequence[TableUpdate]) -> set[int]:
+    """Return the snapshots that updates add."""
+    return {
         update.snapshot.snapshot_id for update in updates if isinstance(update, AddSnapshotUpdate)
     }
+
+
+def look(handle: TableHandle, updates: Sequence[TableUpdate], cause: str) -> Outcome:
+    """Look whether a commit of unknown outcome landed; unknown where it left no trace."""
+    ours = snapshots_in(updates)
     if not ours:
         return Unknown(cause)
     for seconds in LOOKS:

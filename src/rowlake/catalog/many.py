@@ -10,9 +10,9 @@ from pyiceberg.table import CommitTableRequest, Namespace, TableIdentifier
 
 from rowlake.catalog._compat import rest_session
 from rowlake.catalog.backend import backend_of, can_commit_many, kinds_of
-from rowlake.catalog.commit import failure, look, text_of
+from rowlake.catalog.commit import failure, look, snapshots_in, text_of
 from rowlake.catalog.outcome import Conflict, Fate, Landed, Unknown, fate_of
-from rowlake.errors import UnsupportedFeatureError
+from rowlake.errors import UnsupportedFeatureError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.catalog.rest import RestCatalog
     from pyiceberg.table.update import TableRequirement, TableUpdate
+    from requests import Response
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.sql import SqlBackend, Swap
@@ -108,17 +109,38 @@ def _commit_rest(catalog: RestCatalog, changes: Sequence[TableChange]) -> AllLan
     answer = rest_session(catalog).post(
         catalog.url("transactions/commit"), data=body.encode("utf-8")
     )
-    if answer.status_code == 409:
-        raise CommitFailedException(answer.text)
     if answer.status_code in _NO_ENDPOINT and "NoSuchTable" not in answer.text:
         raise _cannot(catalog)
-    answer.raise_for_status()
-    backend = backend_of(catalog)
+    if answer.status_code != 409:
+        answer.raise_for_status()
+    return _checked(changes, answer)
+
+
+def _checked(changes: Sequence[TableChange], answer: Response) -> AllLanded:
+    """Look whether all tables have their change, or none; servers are known that break this.
+
+    The REST adapter in Iceberg's Java library, which several servers are built on, checks all
+    tables first and then commits one by one: another writer in between gets some changes lost,
+    under an answer that says that all landed, or that none did.
+    """
     try:
-        return AllLanded(tuple(backend.load(change.handle.identifier, None) for change in changes))
+        backend = backend_of(changes[0].handle.catalog)
+        handles = tuple(backend.load(change.handle.identifier, None) for change in changes)
     except Exception as error:
-        # It landed; what is unknown is only how the tables look now.
         raise CommitStateUnknownException(str(error)) from error
+    sent = [snapshots_in(change.updates) for change in changes]
+    there = [{one.snapshot_id for one in handle.metadata.snapshots} for handle in handles]
+    if answer.status_code == 409 and not any(map(set.intersection, sent, there)):
+        raise CommitFailedException(answer.text)
+    if answer.status_code != 409 and all(map(set.issubset, sent, there)):
+        return AllLanded(handles)
+    names = {True: [], False: []}  # type: dict[bool, list[str]]
+    for ours, found, handle in zip(sent, there, handles, strict=True):
+        names[ours <= found].append(handle.name)
+    raise CommitStateUnknownException(
+        f"the catalog answered {answer.status_code}, but it committed to {shown(names[True])} and "
+        f"not to {shown(names[False])}: its multi-table commits are not atomic"
+    )
 
 
 def _request(change: TableChange) -> str:

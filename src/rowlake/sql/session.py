@@ -39,6 +39,11 @@ def session_of(lake: Lake) -> Session:
     return _sessions.setdefault(lake, Session())
 
 
+def share_session(lake: Lake, other: Lake) -> None:
+    """Let statements on another lake have the state of this one's (those of a transaction)."""
+    _sessions[other] = session_of(lake)
+
+
 def setting(lake: Lake, key: str, default: str) -> str:
     """Return a setting of the Spark session."""
     value = lake.spark.conf.get(key, default)

@@ -11,14 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rowlake.catalog.many import AllLanded
 from rowlake.catalog.outcome import Conflict, Landed, Unknown
 from rowlake.commit.loop import Commit
+from rowlake.commit.transaction import TransactionCommit, discard
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.holding import HoldingCatalog
     from rowlake.commit.loop import Committed
     from rowlake.iceberg.refs import Updates
     from rowlake.model.change import Change
@@ -62,7 +65,7 @@ def commit_or_raise(
     `keep_files` is for changes whose files other snapshots refer to already.
     """
     written = [] if keep_files else _locations(change)
-    commit = Commit(change, storage, first)
+    commit = Commit(change, storage, first, operation, written)
     try:
         committed = commit.run(handle)
     except BaseException as error:
@@ -84,6 +87,37 @@ def commit_or_raise(
         outcome.cause,
         snapshot_id=outcome.snapshot_id,
         files=outcome.files,
+        retryable=outcome.retryable,
+    )
+
+
+def commit_all_or_raise(catalog: HoldingCatalog) -> None:
+    """Commit all that waits in a transaction; on a conflict remove what it wrote, and raise."""
+    commit = TransactionCommit(catalog)
+    try:
+        outcome = commit.run()
+    except BaseException as error:
+        if not commit.may_have_landed(error):
+            discard(catalog)
+        raise
+    if isinstance(outcome, AllLanded):
+        return
+    names = ", ".join(table.base.name for table in catalog.changed)
+    if isinstance(outcome, Unknown):
+        first = catalog.changed[0]
+        made = first.snapshot_ids
+        cause = f"{outcome.cause} (transaction over {names})"
+        raise CommitStateUnknownError(first.base.name, made[-1] if made else None, cause)
+    discard(catalog)
+    if isinstance(outcome, Conflict):
+        lost = f"{commit.retries + 1} attempts lost against other writers ({outcome.cause})"
+        raise CommitConflictError("the transaction", names, lost)
+    raise CommitConflictError(
+        f"the {outcome.operation} of a transaction",
+        outcome.table,
+        outcome.refused.cause,
+        snapshot_id=outcome.refused.snapshot_id,
+        files=outcome.refused.files,
     )
 
 

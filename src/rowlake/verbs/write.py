@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.catalog.holding import admit_write
 from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.model.change import Change, Isolation, Operation, Requirements, no_files
@@ -164,6 +165,7 @@ def _replacing(
 
 def view_for_write(handle: TableHandle, branch: str) -> TableView:
     """Return the head of the branch that is to be written."""
+    admit_write(handle)
     ref = handle.metadata.refs.get(branch)
     if ref is None and branch != "main":
         raise InvalidStatementError(
