@@ -10,8 +10,12 @@ import pyarrow.compute as pc
 
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.task import ScanTask
+from rowlake.plan.answers import NEEDED, bound_of, count_of
+from rowlake.plan.files import plan_files
 from rowlake.plan.tasks import scan_tasks
 from rowlake.scan.aggregate import Aggregate, AggregateTask, aggregate_kernel, aggregate_schema
+from rowlake.storage.files import Storage
+from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.read import Read, Request, planned
 
 if TYPE_CHECKING:
@@ -20,20 +24,23 @@ if TYPE_CHECKING:
     from rowlake.model.schema import Schema
     from rowlake.sql.aggregate import Aggregation
 
+ANSWERED = {"count_all", "count", "min", "max"}
+
 
 def partial_frame(
     engine: Engine, handle: TableHandle, aggregation: Aggregation, at: dict[str, Any]
 ) -> Any:
-    """Return the partial aggregates of a table; counts of whole clean tables read no file."""
+    """Return the partial aggregates of a table; what the manifests tell exactly reads no file."""
     named = [partial.column for partial in aggregation.partials if partial.column is not None]
     columns = tuple(dict.fromkeys([*aggregation.group_by, *named]))
     request = Request(columns, aggregation.predicate, exact=True, **at)
     read = planned(handle, _with_some_column(handle, request), engine)
-    counted = _counted(read, aggregation)
-    if counted is not None:
-        return engine.from_arrow(counted)
-    tasks = scan_tasks(read.plan, read.context, slots=engine.slots)
     wanted = tuple(Aggregate(p.function, p.column, p.name) for p in aggregation.partials)
+    if not aggregation.group_by and aggregation.predicate is None:
+        answered = answered_by_metadata(read, wanted, engine)
+        if answered is not None:
+            return engine.from_arrow(answered)
+    tasks = scan_tasks(read.plan, read.context, slots=engine.slots)
     jobs = [AggregateTask(task, aggregation.group_by, wanted) for task in tasks]
     if not jobs:
         return engine.from_arrow(_empty(read, aggregation, wanted))
@@ -53,16 +60,36 @@ def _with_some_column(handle: TableHandle, request: Request) -> Request:
     return replace(request, columns=cheapest_column(schema))
 
 
-def _counted(read: Read, aggregation: Aggregation) -> pa.Table | None:
-    """Return count(*) from the manifests, where no delete and no condition may change it."""
-    functions = {partial.function for partial in aggregation.partials}
-    if functions != {"count_all"} or aggregation.group_by or aggregation.predicate is not None:
+def answered_by_metadata(
+    read: Read, wanted: tuple[Aggregate, ...], engine: Engine | None = None
+) -> pa.Table | None:
+    """Return aggregates of all rows from the manifests; None where they do not say them exactly."""
+    if not {one.function for one in wanted} <= ANSWERED or not read.plan.is_clean:
         return None
-    if not read.plan.is_clean:
-        return None
-    counts = [pc.sum(files["record_count"]).as_py() or 0 for files in read.plan.data.values()]
-    total = sum(counts)
-    return pa.table({aggregation.partials[0].name: pa.array([total], pa.int64())})
+    plan = read.plan
+    if any(one.function != "count_all" for one in wanted):
+        storage = Storage(read.view.io_properties)
+        plan = plan_files(read.view, None, storage, columns=NEEDED, read=reader_of(engine))
+    files = list(plan.data.values())
+    schema = aggregate_schema(AggregateTask(ScanTask(read.context, ()), (), wanted))
+    columns = []
+    for one, field in zip(wanted, schema, strict=True):
+        answer = _answer(files, one, read.context.projection)
+        if answer is None:
+            return None
+        columns.append(answer.cast(field.type))
+    return pa.table(columns, schema=schema)
+
+
+def _answer(files: list[pa.Table], one: Aggregate, projection: Schema) -> pa.Array | None:
+    if one.column is None:
+        counts = [pc.sum(table["record_count"]).as_py() or 0 for table in files]
+        return pa.array([sum(counts)], pa.int64())
+    field = projection.arrow.field(one.column)
+    if one.function == "count":
+        count = count_of(files, field)
+        return None if count is None else pa.array([count], pa.int64())
+    return bound_of(files, field, greatest=one.function == "max")
 
 
 def _empty(read: Read, aggregation: Aggregation, wanted: tuple[Aggregate, ...]) -> pa.Table:

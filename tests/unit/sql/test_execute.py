@@ -187,6 +187,9 @@ def test_counts_come_from_metadata_and_groups_from_scans(lake):
     lake.sql("SELECT count(*) FROM ns.t")
     (counted,) = lake.spark.frames[-1].values()
     assert counted.to_pydict() == {"__partial_0": [3]}
+    lake.sql("SELECT min(id), max(id), count(name), count(*) FROM ns.t")
+    (told,) = lake.spark.frames[-1].values()
+    assert list(told.to_pylist()[0].values()) == [1, 3, 3, 3]
     lake.sql("SELECT name, sum(id) s FROM ns.t WHERE id > 1 GROUP BY name")
     (groups,) = lake.spark.frames[-1].values()
     assert sorted(groups["name"].to_pylist()) == ["n2", "n3"]
