@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-JARS = Path(__file__).resolve().parent.parent / ".cache" / "ivy"
+JARS = Path(__file__).resolve().parent / ".cache" / "ivy"
 ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 DELTA = "io.delta:delta-spark_4.1_2.13:4.4.0"
 PACKAGES = [ICEBERG, DELTA]
