@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rowlake.lake import Lake, connect
     from rowlake.model.result import Result
     from rowlake.table import Table
+    from rowlake.transaction import Transaction
 
 __version__ = "0.1.0"
 
@@ -52,6 +53,7 @@ __all__ = [
     "StorageError",
     "Table",
     "TableNotFoundError",
+    "Transaction",
     "UnsupportedFeatureError",
     "connect",
 ]
@@ -60,6 +62,7 @@ _HOMES = {
     "Lake": "rowlake.lake",
     "Result": "rowlake.model.result",
     "Table": "rowlake.table",
+    "Transaction": "rowlake.transaction",
     "connect": "rowlake.lake",
 }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.catalog.holding import HoldingCatalog
 from rowlake.commit.transaction import discard
 from rowlake.errors import InvalidStatementError
+from rowlake.sql.session import share_session
 from rowlake.verbs.outcome import commit_all_or_raise
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Transaction:
         self._lake = lake
         self._catalog = HoldingCatalog(lake.catalog)
         self._inside = type(lake)(self._catalog, lake.engine)
+        share_session(lake, self._inside)
         self._is_open = False
 
     def __repr__(self) -> str:
@@ -64,10 +66,7 @@ class Transaction:
 
     def sql(self, statement: str, args: Any = None) -> Any:
         """Run a statement inside the transaction; tables cannot be created or dropped."""
-        from rowlake.sql.session import share_session  # here, for a quick start without statements
-
         self._validate_open()
-        share_session(self._lake, self._inside)
         return self._inside.sql(statement, args)
 
     def rollback(self) -> None:
