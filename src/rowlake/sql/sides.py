@@ -95,7 +95,8 @@ class Sides:
                 any(self.names.same(name, token.value) for name in one.columns)
                 for one in (side, other)
             )
-            if both and not self._is(token.value, side) and not self._is(token.value, other):
+            qualifier = self._is(token.value, side) or self._is(token.value, other)
+            if both and not (qualifier and after.text == "."):
                 edits.append((token.start, token.start, f"{quote(side.qualifier)}."))
         return spliced(text, edits) if edits else text
 
