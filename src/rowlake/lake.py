@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.result import Result
     from rowlake.sql import execute
-    from rowlake.verbs import create, create_as, ingest, relation
+    from rowlake.verbs import create, create_as, ingest_directory, relation
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
     (execute,) = deferred("rowlake.sql", "execute")
-    create, create_as, ingest, relation = deferred(
-        "rowlake.verbs", "create create_as ingest relation"
+    create, create_as, ingest_directory, relation = deferred(
+        "rowlake.verbs", "create create_as ingest_directory relation"
     )
 
 Name = "str | tuple[str, ...]"
@@ -214,7 +214,7 @@ class Lake:
 
         Columns come from the files and from `key=value` folders; see `migrate` for in place.
         """
-        _, result = ingest.snapshot_table(
+        _, result = ingest_directory.snapshot_table(
             self.catalog,
             self.engine,
             str(source),
@@ -234,7 +234,7 @@ class Lake:
         file_format: str | None = None,
     ) -> Result:
         """Make a plain directory of Parquet, ORC or Avro files a table, in place."""
-        _, result = ingest.migrate(
+        _, result = ingest_directory.migrate(
             self.catalog,
             self.engine,
             str(source),
