@@ -53,11 +53,14 @@ class Transaction:
     ) -> None:
         if self._catalog.is_over:  # rolled back inside
             return
-        self._is_open, self._catalog.is_over = False, True
-        if error is not None:
-            discard(self._catalog)
-        elif self._catalog.changed:
-            commit_all_or_raise(self._catalog)
+        self._is_open = False
+        try:
+            if error is not None:
+                discard(self._catalog)
+            elif self._catalog.changed:
+                commit_all_or_raise(self._catalog)
+        finally:
+            self._catalog.is_over = True
 
     def table(self, name: str | tuple[str, ...]) -> Table:
         """Return a table by name, as the transaction sees it; it takes the verbs of any table."""

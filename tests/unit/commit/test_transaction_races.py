@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from rowlake.catalog.sql import SqlBackend
 from rowlake.errors import CommitConflictError
 from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, sales
-from tests.parts.failing import files_below
+from tests.parts.failing import files_below, stray_files
 from tests.two_tables import ONE, TWO, heads, ids, of_store, opened, strays
 
 if TYPE_CHECKING:
@@ -182,3 +183,39 @@ def test_a_branch_that_was_dropped_meanwhile_stays_dropped(lake: Lake, tmp_path:
         lake.table(ONE).drop_ref("audit")
     assert "audit" not in lake.table(ONE).handle.metadata.refs
     assert strays(tmp_path) == set()
+
+
+def test_the_first_rows_of_a_table_may_be_anothers(lake: Lake, tmp_path: Path) -> None:
+    lake.create_table("shop.empty", SALES)
+    with lake.transaction() as tx:
+        tx.table("shop.empty").append(sales(1, 100))
+        tx.table("shop.empty").append(sales(1, 101))
+        lake.table("shop.empty").append(sales(1, 200))
+    assert ids(lake.table("shop.empty")) == [100, 101, 200]
+    assert stray_files(tmp_path, None, "shop.empty") == set()
+
+
+def test_files_taken_in_are_taken_in_again(lake: Lake, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.parquet"
+    pq.write_table(sales(3, 100), mine)
+    with lake.transaction() as tx:
+        tx.table(ONE).add_files(str(mine))
+        tx.table(TWO).append(sales(1, 100))
+        lake.table(ONE).append(sales(1, 200))
+    assert ids(lake.table(ONE)) == [*range(8), 100, 101, 102, 200]
+    assert strays(tmp_path) == set()
+
+
+def test_a_branch_that_moved_is_not_moved_again(lake: Lake) -> None:
+    table = lake.table(ONE)
+    table.append(sales(1, 100))
+    first = table.snapshots()[0].snapshot_id
+    with pytest.raises(CommitConflictError, match="metadata change"), lake.transaction() as tx:
+        tx.table(ONE).rollback_to(first)
+        tx.table(ONE).append(sales(1, 300))
+        lake.table(ONE).append(sales(1, 200))
+    assert ids(table) == [*range(8), 100, 200]
+    with lake.transaction() as tx:
+        tx.table(ONE).rollback_to(first)
+        tx.table(ONE).append(sales(1, 300))
+    assert ids(table) == [*range(8), 300]
