@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.case import Case, Contestant, Step, entrants
 from bench.children import run_child
+from bench.data import FIRST_DATE
 from bench.measure import Reported, Sample, measure
 from bench.tables import shared
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 ENTRIES = 50_000
 # PyIceberg takes minutes beyond this.
 PYICEBERG_FILES = 200_000
+PARTITIONS = (1_000, 10_000, 100_000)
+PARTITIONS_FULL = (1_000, 10_000, 100_000, 1_000_000)
 
 
 def planning(files: int, lab: Lab) -> list[Contestant]:
@@ -77,9 +80,7 @@ def _child_planner(
 
     def prepare(_: int) -> None:
         reports.clear()
-        cache = lab.scratch / "plan-cache"
-        shutil.rmtree(cache, ignore_errors=True)
-        reports.update(_run_child(system, table, first_ticket(files), cache))
+        reports.update(plan_in_child(system, lab, table, str(first_ticket(files))))
 
     def report(step: str) -> Reported:
         found = reports[step]
@@ -90,8 +91,61 @@ def _child_planner(
     return Contestant(system, steps, prepare, max_rounds=max_rounds, needs_warmup=False)
 
 
-def _run_child(system: str, table: TableRef, ticket: int, cache: Any) -> dict[str, Any]:
-    return run_child("plan", system, str(table.warehouse), table.name, str(ticket), str(cache))
+def plan_in_child(system: str, lab: Lab, table: TableRef, wanted: str) -> dict[str, Any]:
+    """Return what planning all files, all again, and the wanted ones cost in a fresh process.
+
+    One date is planned alone.
+    """
+    cache = lab.scratch / "plan-cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    return run_child("plan", system, str(table.warehouse), table.name, wanted, str(cache))
+
+
+def partitions(lab: Lab) -> list[Contestant]:
+    """Plan the one file of one partition, in tables of ever more partitions."""
+    counts = PARTITIONS_FULL if lab.options.full else PARTITIONS
+    metadata_table(lab, lab.core, 1_000)
+    found = {f"{count:,} partitions": many_partitions(lab, count) for count in counts}
+
+    def make(name: str) -> Contestant:
+        run = (
+            partial(_java_partition, lab)
+            if name == "iceberg-java"
+            else partial(_child_partition, name, lab)
+        )
+        steps = tuple(
+            Step(step, partial(run, table, one_date(count)), int)
+            for (step, table), count in zip(found.items(), counts, strict=True)
+        )
+        slow = name == "pyiceberg"
+        return Contestant(name, steps, max_rounds=1 if slow else None, needs_warmup=not slow)
+
+    return entrants(lab.wanted("rowlake", "iceberg-java", "pyiceberg"), make)
+
+
+def many_partitions(lab: Lab, count: int) -> TableRef:
+    """Return a table with one file in each of its partitions, none of which exists."""
+
+    def build(table: TableRef) -> None:
+        lab.core.call("build", lab.java_warehouse.as_uri(), table.name, f"{count} {count}")
+
+    return shared(lab, f"partitions_{count}", build)
+
+
+def one_date(count: int) -> str:
+    return f"={FIRST_DATE + count // 3}"
+
+
+def _java_partition(lab: Lab, table: TableRef, wanted: str) -> Reported:
+    warehouse = table.warehouse.as_uri()
+    sample, planned = measure(lambda: lab.core.call("plan", warehouse, table.name, wanted))
+    return Reported(sample, int(planned))
+
+
+def _child_partition(system: str, lab: Lab, table: TableRef, wanted: str) -> Reported:
+    said = plan_in_child(system, lab, table, wanted)["filtered"]
+    planned = said.pop("files")
+    return Reported(Sample(**said), planned)
 
 
 def _with_rate(sample: Sample, planned: int, files: int) -> Reported:
@@ -145,5 +199,6 @@ CASES = [
         rounds=1,
         only_full=True,
     ),
+    Case("partitions", "Planning one partition of many", partitions, rounds=2),
     Case("manifest_write", "Writing a manifest of 50 000 entries", manifest_writing),
 ]

@@ -45,13 +45,13 @@ public class IcebergCore {
   }
 
   /** File i of n: dates and tickets grow with i, five columns have statistics. */
-  private static DataFile file(PartitionSpec spec, String folder, long i, long n) {
+  private static DataFile file(PartitionSpec spec, String folder, long i, long n, long dates) {
     Map sizes = new HashMap();
     Map counts = new HashMap();
     Map nulls = new HashMap();
     Map lower = new HashMap();
     Map upper = new HashMap();
-    int date = FIRST_DATE + (int) (i * DATES / n);
+    int date = FIRST_DATE + (int) (i * dates / n);
     bound(lower, upper, 1, Types.LongType.get(), Long.valueOf(i * 1000L), Long.valueOf(i * 1000L + 999L));
     bound(lower, upper, 2, Types.LongType.get(), Long.valueOf(i % 997L), Long.valueOf(204000L - i % 991L));
     bound(lower, upper, 3, Types.IntegerType.get(), Integer.valueOf(date), Integer.valueOf(date));
@@ -85,30 +85,34 @@ public class IcebergCore {
     return TableIdentifier.parse(name);
   }
 
-  /** Makes a table of n data files that exist only in its metadata. */
-  public static String build(String warehouse, String name, String files) {
+  /** Makes a table of n data files that exist only in its metadata; sizes are "files [dates]". */
+  public static String build(String warehouse, String name, String sizes) {
     Schema schema = schema();
     Map properties = new HashMap();
     properties.put("format-version", "2");
     Table table = catalog(warehouse).createTable(identifier(name), schema, spec(schema), properties);
-    long n = Long.parseLong(files);
+    String[] both = sizes.split(" ");
+    long n = Long.parseLong(both[0]);
+    long dates = both.length > 1 ? Long.parseLong(both[1]) : DATES;
     String folder = table.location() + "/data";
     for (long first = 0; first < n; first += FILES_PER_COMMIT) {
       AppendFiles append = table.newFastAppend();
       for (long i = first; i < Math.min(n, first + FILES_PER_COMMIT); i++) {
-        append.appendFile(file(table.spec(), folder, i, n));
+        append.appendFile(file(table.spec(), folder, i, n, dates));
       }
       append.commit();
     }
     return "" + table.currentSnapshot().allManifests(table.io()).size();
   }
 
-  /** Plans a scan and returns how many files it gave; no first ticket: all files. */
-  public static String plan(String warehouse, String name, String firstTicket) {
+  /** Plans a scan and returns how many files it gave: all, from a ticket on, or of one date "=date". */
+  public static String plan(String warehouse, String name, String wanted) {
     Table table = catalog(warehouse).loadTable(identifier(name));
     TableScan scan = table.newScan();
-    if (firstTicket.length() > 0) {
-      scan = (TableScan) scan.filter(Expressions.greaterThanOrEqual("ss_ticket_number", Long.valueOf(firstTicket)));
+    if (wanted.startsWith("=")) {
+      scan = (TableScan) scan.filter(Expressions.equal("ss_sold_date_sk", Integer.valueOf(wanted.substring(1))));
+    } else if (wanted.length() > 0) {
+      scan = (TableScan) scan.filter(Expressions.greaterThanOrEqual("ss_ticket_number", Long.valueOf(wanted)));
     }
     CloseableIterable tasks = scan.planFiles();
     long count = 0;
@@ -132,7 +136,7 @@ public class IcebergCore {
     int n = Integer.parseInt(files);
     DataFile[] entries = new DataFile[n];
     for (int i = 0; i < n; i++) {
-      entries[i] = file(spec, "file:/bench/data", i, n);
+      entries[i] = file(spec, "file:/bench/data", i, n, DATES);
     }
     java.lang.management.ThreadMXBean threads = java.lang.management.ManagementFactory.getThreadMXBean();
     long cpu = threads.getCurrentThreadCpuTime();
