@@ -1,7 +1,7 @@
 """Plans one table: cold, warm, filtered. Arguments: system, warehouse, table, filter, cache.
 
-The filter is a first ticket, or "=" and a date, which is then planned alone. A table of a thousand files is planned first, so
-that imports and first calls do not count.
+The filter is a first ticket, or "=" and a date, which is then planned alone. A table of a
+thousand files is planned first, so that imports and first calls do not count.
 """
 
 from __future__ import annotations
