@@ -33,12 +33,15 @@ if TYPE_CHECKING:
     from rowlake.model.view import SnapshotInfo
     from rowlake.rowlevel import blind, strategy
     from rowlake.rowlevel import delete as deletion
+    from rowlake.rowlevel import upsert as upserting
     from rowlake.sql import assignments, condition, execute_row_level, refusals, row_statements
     from rowlake.verbs import alter, branches, ingest, inspect, pick, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     lakes, merge_builder, plan = deferred("rowlake", "lake merge_builder plan")
-    blind, deletion, strategy = deferred("rowlake.rowlevel", "blind delete strategy")
+    blind, deletion, strategy, upserting = deferred(
+        "rowlake.rowlevel", "blind delete strategy upsert"
+    )
     assignments, condition, execute_row_level, refusals, row_statements = deferred(
         "rowlake.sql", "assignments condition execute_row_level refusals row_statements"
     )
@@ -252,6 +255,27 @@ class Table:
         """
         _options(options)
         return merge_builder.merge_into(self, source, on, options)
+
+    def upsert(
+        self,
+        rows: Any,
+        keys: Sequence[str] | None = None,
+        *,
+        on_duplicates: str = "error",
+        if_exists: str = "update",
+        **options: Any,
+    ) -> Result:
+        """Write rows in place of those with the same keys (the identifier fields by default).
+
+        `rows` is what `append` takes; columns that it lacks keep their values. One row per key is
+        guaranteed among what is written: `on_duplicates` is `error`, or `latest by <column>`.
+        `if_exists="reject"` makes a key that is there already an error. Rows that do not change
+        are not rewritten. `deletes="equality"` does not read the table at all.
+        """
+        handle, chosen = self.for_write(options)
+        wanted = upserting.Upsert(keys, on_duplicates, if_exists)
+        self._handle, result = upserting.upsert(handle, self._engine, rows, wanted, chosen)
+        return result
 
     def _selection(
         self, handle: TableHandle, where: str | Predicate, branch: str

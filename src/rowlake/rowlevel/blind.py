@@ -83,7 +83,7 @@ def blind_upsert(
     phases = Phases()
     view = _blind_view(handle, options)
     storage = Storage(view.io_properties)
-    wanted = _keys(view, keys, on_duplicates)
+    wanted = upsert_keys(view, keys, on_duplicates)
     reach = delete_scope(view, wanted.field_ids, storage, scope)
     with phases.phase("write"):
         source = _source(rows, engine, view)
@@ -161,7 +161,8 @@ def _committed(
 # ---------------------------------------------------------------------- upsert
 
 
-def _keys(view: TableView, names: Sequence[str] | None, on_duplicates: str) -> Keys:
+def upsert_keys(view: TableView, names: Sequence[str] | None, on_duplicates: str) -> Keys:
+    """Return the keys of an upsert: the named columns, else the identifier fields."""
     if isinstance(names, str):
         names = [names]
     if names is None:
@@ -217,13 +218,13 @@ def _written(
     options: WriteOptions,
 ) -> pa.Table:
     kernel = partial(upsert_kernel, context)
-    order = _order(context.keys)
+    order = key_order(context.keys)
     if isinstance(source, ArrowSource):
         matched = matched_batches(source.schema, source.batches, view)
         rows = _sorted(matched, order, context)
         return pa.Table.from_batches(list(kernel(rows)), WRITTEN_FILES)
     frame = engine.clustered(
-        matched_frame(source.frame, view), _groups(view, context.keys), order, view.schema
+        matched_frame(source.frame, view), key_groups(view, context.keys), order, view.schema
     )
     try:
         return engine.consume(
@@ -240,12 +241,13 @@ def _written(
         raise
 
 
-def _order(keys: Keys) -> tuple[SortField, ...]:
+def key_order(keys: Keys) -> tuple[SortField, ...]:
+    """Return the order in which rows of equal keys are neighbours, the latest last."""
     latest = () if keys.latest_id is None else (keys.latest_id,)
     return tuple(SortField(each, "identity") for each in (*keys.field_ids, *latest))
 
 
-def _groups(view: TableView, keys: Keys) -> tuple[SortField, ...]:
+def key_groups(view: TableView, keys: Keys) -> tuple[SortField, ...]:
     """Return what rows are brought together by: their partitions where keys name these."""
     fields = [field for field in view.spec.fields if field.transform != "void"]
     if fields and {field.source_id for field in fields} <= set(keys.field_ids):

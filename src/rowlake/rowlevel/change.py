@@ -177,6 +177,7 @@ class _Run:
             staged_schema=None if change.staged is None else change.staged.schema,
             checks_cardinality=change.checks_cardinality,
             skips_unchanged=change.skips_unchanged,
+            rejects_matches=change.rejects_matches,
         )
 
     # --- running

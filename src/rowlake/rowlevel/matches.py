@@ -77,6 +77,8 @@ def changes_of(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source:
     found = _matched(task, file, loaded)
     if task.checks_cardinality:
         _validate_cardinality(task, file, found)
+    if task.rejects_matches and len(found):
+        raise _existing(task, found)
     first = np.concatenate([[True], found.positions[1:] != found.positions[:-1]])
     found = found.where(first[: len(found)])
     matched = found.positions
@@ -276,3 +278,12 @@ def _samples(task: ChangeTask, found: Changes, again: Numbers) -> list[str]:
         values = [(name, rows[staged][0].as_py()) for name, staged in task.matching.keys]
         texts.append(", ".join(f"{name}={value!r}" for name, value in values))
     return texts
+
+
+def _existing(task: ChangeTask, found: Changes) -> CardinalityError:
+    keys = _samples(task, found, np.arange(len(found)))
+    return CardinalityError(
+        f"Cannot upsert into {task.write.table}: it has rows with these keys already: "
+        f"{'; '.join(keys)}. Nothing was changed; leave them out, or use if_exists='update'.",
+        keys=keys,
+    )

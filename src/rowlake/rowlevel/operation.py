@@ -36,6 +36,7 @@ class RowChange:
 
     - `predicate`: bound; target rows for which it is not TRUE match nothing (the WHERE of DELETE
       and UPDATE, what ON says of the target alone);
+    - `rejects_matches`: a match is an error;
     - `snapshot_id`: what positions were found at; None where rows are matched by value;
     - `reruns`: how often to plan anew where a commit that landed meanwhile forbids this one. Not
       for a source that was read from the target.
@@ -48,6 +49,7 @@ class RowChange:
     staged: Staged | None = None
     checks_cardinality: bool = False
     skips_unchanged: bool = False
+    rejects_matches: bool = False
     snapshot_id: int | None = None
     reruns: int = 0
 

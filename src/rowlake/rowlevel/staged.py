@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from rowlake.model.schema import Schema
 from rowlake.model.values import encode
+from rowlake.rowlevel.unique import unique_rows
 from rowlake.storage.files import Storage
 from rowlake.write.conform import conform
 from rowlake.write.partitions import split_by_partition
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rowlake.model.partition import PartitionSpec
+    from rowlake.rowlevel.unique import Keys
 
 PARTS = 1024
 WHOLE = 0  # the only part where rows are not dealt out
@@ -67,13 +69,17 @@ class Dealing:
 
 @dataclass(frozen=True)
 class StageContext:
-    """What all staging tasks share: `schema` of the staged rows, `keys` whose bounds are kept."""
+    """What all staging tasks share: `schema` of the staged rows, `keys` whose bounds are kept.
+
+    With `unique`, rows come sorted by key, and there must be one for each (`unique_rows`).
+    """
 
     schema: Schema
     keys: tuple[str, ...]
     dealing: Dealing
     folder: str
     io_properties: Mapping[str, str]
+    unique: Keys | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,11 @@ def stage_batches(
     context: StageContext, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Stage the rows of one task, some at a time; yield rows of `STAGED`."""
-    for table in _chunks(conform(batch, context.schema) for batch in batches if batch.num_rows):
+    rows: Iterable[pa.RecordBatch]
+    rows = (conform(batch, context.schema) for batch in batches if batch.num_rows)
+    if context.unique is not None:
+        rows = unique_rows(rows, context.unique)
+    for table in _chunks(rows):
         yield _stage(context, table)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from rowlake.engine.spark import Engine
     from rowlake.model.view import TableView
+    from rowlake.rowlevel.unique import Keys
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Shape:
     fields: Sequence[pa.Field]
     keys: tuple[str, ...] = ()
     dealing: Dealing = field(default_factory=Dealing)
+    unique: Keys | None = None
 
     @property
     def schema(self) -> Schema:
@@ -59,7 +61,12 @@ class Staging:
         """Stage a Spark DataFrame, or batches in the driver, once."""
         schema = shape.schema
         context = StageContext(
-            schema, shape.keys, shape.dealing, self.folder, dict(self._view.io_properties)
+            schema,
+            shape.keys,
+            shape.dealing,
+            self.folder,
+            dict(self._view.io_properties),
+            None if shape.unique is None else replace(shape.unique, schema=schema),
         )
         kernel = partial(stage_batches, context)
         if hasattr(rows, "mapInArrow"):

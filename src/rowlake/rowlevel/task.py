@@ -87,7 +87,8 @@ class ChangeTask:
     - `owned`: parts whose rows no other task matches: what is left of them is inserted here;
     - `matched`: bitmaps of the rows of owned parts that other tasks matched before;
     - `checks_cardinality`: two source rows for one target row are an error;
-    - `skips_unchanged`: an UPDATE that changes no value is none.
+    - `skips_unchanged`: an UPDATE that changes no value is none;
+    - `rejects_matches`: a match is an error.
     """
 
     context: ScanContext
@@ -107,6 +108,7 @@ class ChangeTask:
     matched: Mapping[int, bytes] = field(default_factory=dict)
     checks_cardinality: bool = False
     skips_unchanged: bool = False
+    rejects_matches: bool = False
 
     def of(self, when: When) -> list[tuple[int, TaskClause]]:
         """Return the clauses for some rows with their numbers."""

@@ -1,0 +1,168 @@
+"""Upsert: source rows take the place of the target's rows with the same key, or are added.
+
+Comes in: source rows and keys. Goes out: the handle after the commit and a `Result`. One row per
+key among what is written is guaranteed: the source is checked (or thinned out) as it is staged,
+and a writer that lost a race to another one with the same keys is planned anew. Rows that hold the
+new values already are not rewritten. With equality deletes the target is not read at all
+(`rowlake.rowlevel.blind`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.errors import InvalidStatementError, SchemaMismatchError
+from rowlake.model.merge import Action, When
+from rowlake.model.schema import WRITE_DEFAULT, Schema
+from rowlake.model.values import from_json
+from rowlake.rowlevel.blind import blind_upsert, key_groups, key_order, upsert_keys
+from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.operation import RowChange
+from rowlake.rowlevel.staged import Dealing
+from rowlake.rowlevel.staging import Shape, staging
+from rowlake.rowlevel.strategy import Deletes, deletes_of
+from rowlake.rowlevel.task import Matching, TaskClause
+from rowlake.verbs.match import matched_batches, matched_frame, matched_names
+from rowlake.verbs.small_parquet import small_parquet
+from rowlake.verbs.source import ArrowSource, source_of
+from rowlake.verbs.write import view_for_write
+from rowlake.write.conform import conform
+from rowlake.write.sort import sort_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.engine.spark import Engine
+    from rowlake.model.result import Result
+    from rowlake.model.view import TableView
+    from rowlake.rowlevel.unique import Keys
+    from rowlake.verbs.source import Source
+    from rowlake.verbs.write import WriteOptions
+
+# How often an upsert is planned anew after another writer got ahead of it.
+_RERUNS = 10
+_UPDATE, _REJECT = "update", "reject"
+
+
+@dataclass(frozen=True)
+class Upsert:
+    """What to do: `if_exists` is `update`, or `reject` (an error where a key is there already)."""
+
+    keys: Sequence[str] | None = None
+    on_duplicates: str = "error"
+    if_exists: str = _UPDATE
+
+
+def upsert(
+    handle: TableHandle, engine: Engine, rows: Any, wanted: Upsert, options: WriteOptions
+) -> tuple[TableHandle, Result]:
+    """Update the rows whose keys the source has, insert the others; in one commit."""
+    if wanted.if_exists not in (_UPDATE, _REJECT):
+        raise InvalidStatementError(
+            f"if_exists is {wanted.if_exists!r}; it can be {_UPDATE!r} or {_REJECT!r}."
+        )
+    view = view_for_write(handle, options.branch)
+    asked = deletes_of(options.deletes, view.format_version, options.mode)
+    if asked is Deletes.EQUALITY:
+        if wanted.if_exists == _REJECT:
+            raise InvalidStatementError(
+                "if_exists='reject' needs the table to be read, which deletes='equality' does not."
+            )
+        return blind_upsert(
+            handle, engine, rows, wanted.keys, options, on_duplicates=wanted.on_duplicates
+        )
+    keys = upsert_keys(view, wanted.keys, wanted.on_duplicates)
+    source = _source(rows, engine, view)
+    given = _given_columns(source, view, keys)
+    with staging(engine, view) as place:
+        shape = _shape(view, keys, given)
+        staged = place.stage(
+            _in_order(source, engine, view, keys, given), shape, progress=options.progress
+        )
+        change = replace(_change(view, keys, given, wanted.if_exists), staged=staged)
+        landed, result = change_rows(handle, engine, change, options)
+    return landed, result
+
+
+def _source(rows: Any, engine: Engine, view: TableView) -> Source:
+    small = small_parquet(rows) if isinstance(rows, (str, Path)) else None
+    return source_of(rows if small is None else small, engine, view.schema.arrow)
+
+
+def _given_columns(source: Source, view: TableView, keys: Keys) -> list[str]:
+    """Return the table's columns that the source has; all keys must be among them, whole."""
+    names = source.schema.names if isinstance(source, ArrowSource) else source.frame.columns
+    given = [name for name, _ in matched_names(names, view)]
+    for identity in keys.field_ids:
+        path = view.schema.paths[identity]
+        if len(path) > 1:
+            raise InvalidStatementError(
+                f"Cannot upsert into {view.name} by {'.'.join(path)}: a key must be a column, not "
+                "a field of a struct. Use MERGE, or deletes='equality'."
+            )
+        if path[0] not in given:
+            raise SchemaMismatchError(
+                f"Cannot upsert into {view.name}: the source lacks the key {path[0]}.",
+                column=path[0],
+            )
+    return given
+
+
+def _shape(view: TableView, keys: Keys, given: list[str]) -> Shape:
+    names = tuple(view.schema.paths[identity][0] for identity in keys.field_ids)
+    fields = [view.schema.arrow.field(name) for name in given]
+    return Shape(fields, names, _dealing(view, names), keys)
+
+
+def _dealing(view: TableView, keys: tuple[str, ...]) -> Dealing:
+    fields = [field for field in view.spec.fields if field.transform != "void"]
+    paths = [view.schema.paths.get(field.source_id, ("",)) for field in fields]
+    if not fields or not all(len(path) == 1 and path[0] in keys for path in paths):
+        return Dealing()
+    return Dealing(view.spec, view.schema, tuple(dict.fromkeys((p[0], p[0]) for p in paths)))
+
+
+def _in_order(source: Source, engine: Engine, view: TableView, keys: Keys, given: list[str]) -> Any:
+    """Return the source's rows with those of equal keys side by side."""
+    order = key_order(keys)
+    if isinstance(source, ArrowSource):
+        schema = Schema(pa.schema([view.schema.arrow.field(name) for name in given]))
+        batches = matched_batches(source.schema, source.batches, view)
+        rows = [conform(batch, schema) for batch in batches if len(batch)]
+        return sort_batches(rows, order, schema) if rows else []
+    frame = matched_frame(source.frame, view)
+    return engine.clustered(frame, key_groups(view, keys), order, view.schema)
+
+
+def _change(view: TableView, keys: Keys, given: list[str], if_exists: str) -> RowChange:
+    names = [view.schema.paths[identity][0] for identity in keys.field_ids]
+    columns: dict[str, str | pa.Array] = {name: name for name in given}
+    changed = {name: name for name in given if name not in names}
+    clauses = [
+        TaskClause(When.NOT_MATCHED, Action.INSERT, values={**_defaults(view, given), **columns})
+    ]
+    if if_exists == _UPDATE and changed:
+        clauses.insert(0, TaskClause(When.MATCHED, Action.UPDATE, values=changed))
+    return RowChange(
+        "upsert",
+        tuple(clauses),
+        Matching(tuple((name, name) for name in names), (False,) * len(names)),
+        skips_unchanged=True,
+        rejects_matches=if_exists == _REJECT,
+        reruns=_RERUNS,
+    )
+
+
+def _defaults(view: TableView, given: list[str]) -> dict[str, str | pa.Array]:
+    """Return the defaults of the columns that the source does not have."""
+    found: dict[str, str | pa.Array] = {}
+    for field in view.schema.arrow:
+        text = (field.metadata or {}).get(WRITE_DEFAULT)
+        if field.name not in given and text is not None:
+            found[field.name] = pa.array([from_json(text.decode(), field).as_py()], field.type)
+    return found
