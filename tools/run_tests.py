@@ -1,10 +1,9 @@
 """Run the tests as `make test` does.
 
-Comes in: arguments for pytest. Goes out: pytest's report and exit code. Where the arguments name
-no tests, all run, in two lanes side by side: each lane is one process with at most one JVM, so
-that one waits for Java while the other computes. The first lane's report is shown as it comes
-(unit tests first, so that a plain mistake shows early), the second's when the first is done, then
-the counts of both together.
+Comes in: arguments for pytest. Goes out: pytest's reports and an exit code. Where the arguments
+name no tests, all run, in parts, two parts side by side: one waits for Java while the other
+computes. A part is one process with at most one JVM. Its report is shown when it is done, and the
+counts of all parts at the end.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import xml.etree.ElementTree as ElementTree
-from collections import Counter
-from contextlib import ExitStack
+from collections import Counter, deque
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import IO
 
 import pytest
 
@@ -26,10 +25,22 @@ from rowlake.engine.java import java_home
 from rowlake.errors import EngineError
 
 ROOT = Path(__file__).resolve().parent.parent
-# Folders that take about as long together; any other joins the second lane.
-FIRST_LANE = ("unit", "model", "concurrency", "faults", "spark")
+# One lane takes parts from the left, the other from the right, until they meet: what is long is
+# outside, and unit tests come first, so that a plain mistake shows early. Folders that are not
+# named here are a part each, in the middle.
+LEFT = (("unit",), ("model", "concurrency", "faults"), ("spark",))
+RIGHT = (("interop/test_lake_on_servers.py",), ("sql",), ("interop",))
 KINDS = ("failures", "errors", "skipped")
 NOTHING_RAN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+@dataclass
+class Part:
+    """Paths of tests for one process, and what became of it."""
+
+    paths: tuple[str, ...]
+    code: int = NOTHING_RAN
+    counts: Counter[str] | None = None
 
 
 def prepare_environment() -> None:
@@ -45,56 +56,69 @@ def prepare_environment() -> None:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
-def lanes(tests: Path) -> list[list[str]]:
-    """Return the folders that have tests, by lane; lanes without any are left out."""
-    tops = {path.relative_to(tests).parts[0] for path in tests.rglob("test_*.py")}
-    first = [name for name in FIRST_LANE if name in tops]
-    second = sorted(tops - set(FIRST_LANE))
-    return [[str(tests / name) for name in lane] for lane in (first, second) if lane]
-
-
 def names_tests(argument: str) -> bool:
     return not argument.startswith("-") and Path(argument.split("::")[0]).exists()
 
 
-def run_lanes(folders: list[list[str]], arguments: list[str]) -> int:
+def parts_of(tests: Path) -> list[Part]:
+    """Return everything under a folder that has tests, each file in one part."""
+    tops = {path.relative_to(tests).parts[0] for path in tests.rglob("test_*.py")}
+    named = {name.partition("/")[0] for group in (*LEFT, *RIGHT) for name in group}
+    middle = tuple((name,) for name in sorted(tops - named))
+    groups = [
+        tuple(str(tests / name) for name in group if (tests / name).exists())
+        for group in (*LEFT, *middle, *RIGHT)
+    ]
+    return [Part(paths) for paths in groups if paths]
+
+
+def apart(part: Part, others: list[Part]) -> list[str]:
+    """Return options that leave out what other parts take out of this part's folders."""
+    inside = [path for other in others for path in other.paths if other is not part]
+    return [f"--ignore={path}" for path in inside if Path(path).parent.as_posix() in part.paths]
+
+
+def run_parts(parts: list[Part], arguments: list[str]) -> int:
     started = monotonic()
-    with ExitStack() as stack:
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rowlake-tests-")))
-        # The first lane writes to the terminal itself.
-        outputs: list[IO[bytes] | None] = [None]
-        outputs += [stack.enter_context(tempfile.TemporaryFile()) for _ in folders[1:]]
-        processes = [
-            stack.enter_context(_started(lane, arguments, place / f"{number}.xml", output))
-            for number, (lane, output) in enumerate(zip(folders, outputs, strict=True))
-        ]
-        for process, output in zip(processes, outputs, strict=True):
-            process.wait()
-            _show(output)
-        reports = [counts(place / f"{number}.xml") for number in range(len(folders))]
-    code = exit_code([process.returncode for process in processes])
-    print(f"\n{told(sum(reports, Counter()))} in {monotonic() - started:.0f} s")
-    return code
+    waiting, printing = deque(parts), threading.Lock()
+    with tempfile.TemporaryDirectory(prefix="rowlake-tests-") as folder:
+
+        def lane(take: str) -> None:
+            while True:
+                try:
+                    part = getattr(waiting, take)()
+                except IndexError:
+                    return
+                report = Path(folder) / f"{parts.index(part)}.xml"
+                _run(part, [*arguments, *apart(part, parts)], report, printing)
+
+        threads = [threading.Thread(target=lane, args=(take,)) for take in ("popleft", "pop")]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        finally:
+            waiting.clear()  # Ctrl-C ends what runs, and nothing may start after it
+    total = sum((part.counts or Counter(errors=1) for part in parts), Counter())
+    print(f"\n{told(total)} in {monotonic() - started:.0f} s")
+    return exit_code([part.code for part in parts])
 
 
-def _started(
-    lane: list[str], arguments: list[str], report: Path, output: IO[bytes] | None
-) -> subprocess.Popen[bytes]:
+def _run(part: Part, arguments: list[str], report: Path, printing: threading.Lock) -> None:
+    started = monotonic()
     colour = ["--color=yes"] if sys.stdout.isatty() else []
-    command = [sys.executable, __file__, *colour, f"--junit-xml={report}", *arguments, *lane]
-    return subprocess.Popen(command, stdout=output, stderr=None if output is None else output)
-
-
-def _show(output: IO[bytes] | None) -> None:
-    if output is not None:
-        output.seek(0)
-        sys.stdout.flush()
-        sys.stdout.buffer.write(output.read())
+    command = [sys.executable, __file__, *colour, f"--junit-xml={report}", *arguments, *part.paths]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    part.code, part.counts = done.returncode, counts(report)
+    with printing:
+        print(f"\n{' '.join(part.paths)} ({monotonic() - started:.0f} s)", flush=True)
+        sys.stdout.buffer.write(done.stdout)
         sys.stdout.flush()
 
 
 def counts(report: Path) -> Counter[str]:
-    """Return how many tests ran, failed and were skipped; one error for a lane that broke off."""
+    """Return how many tests ran, failed and were skipped; one error for a part that broke off."""
     if not report.exists():
         return Counter(tests=0, errors=1)
     suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
@@ -110,7 +134,7 @@ def told(found: Counter[str]) -> str:
 
 
 def exit_code(codes: list[int]) -> int:
-    """Return the worst of the lanes; a lane in which nothing was selected is no failure."""
+    """Return the first failure of the parts; a part in which nothing was selected is none."""
     ran = [code for code in codes if code != NOTHING_RAN]
     failed = [code for code in ran if code != 0]
     return failed[0] if failed else (0 if ran else NOTHING_RAN)
@@ -121,7 +145,7 @@ def main() -> None:
     arguments = sys.argv[1:]
     if any(map(names_tests, arguments)):
         sys.exit(pytest.main(arguments))
-    sys.exit(run_lanes(lanes(Path("tests")), arguments))
+    sys.exit(run_parts(parts_of(Path("tests")), arguments))
 
 
 if __name__ == "__main__":

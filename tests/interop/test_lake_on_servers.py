@@ -29,8 +29,7 @@ KINDS = {
     "rest-v2": 2,
     "rest-v3": 3,
     "s3-filesystem-v3": 3,
-    "s3-sqlite-v2": 2,
-    "s3-postgres-v3": 3,
+    "s3-postgres-v2": 2,
 }
 
 
@@ -71,8 +70,6 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     catalog = dict(request.getfixturevalue("bucket")) if kind.startswith("s3") else {}
     if "filesystem" in kind:
         catalog["type"] = "filesystem"
-    elif "sqlite" in kind:
-        catalog |= {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "name": kind}
     else:
         catalog |= {"type": "sql", "uri": request.getfixturevalue("database"), "name": kind}
     return Place(warehouse, catalog, KINDS[kind])
