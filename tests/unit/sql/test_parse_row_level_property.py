@@ -27,7 +27,7 @@ SHAPES = [
     "f({0}, {1})",
     "{0}[{1}]",
     "NOT {0}",
-    "-{0}",
+    "- {0}",
     "{0} IS NOT NULL",
     "{0} IN ({1}, {2})",
     "{0} NOT IN (SELECT a FROM u WHERE {1})",
