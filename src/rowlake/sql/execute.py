@@ -19,6 +19,7 @@ from rowlake.errors import (
 from rowlake.model.partition import PartitionBy
 from rowlake.sql import execute_show as show
 from rowlake.sql import statements as s
+from rowlake.sql.alter_statements import AlterTable
 from rowlake.sql.defaults import defaults_of
 from rowlake.sql.execute_alter import alter_table
 from rowlake.sql.execute_insert import insert
@@ -71,7 +72,7 @@ def execute(lake: Lake, statement: str, args: Any = None) -> Any:
 
 
 _OF_TABLES = (
-    s.AlterTable,
+    AlterTable,
     s.DropTable,
     s.ShowCreateTable,
     s.ShowProperties,
@@ -275,7 +276,7 @@ def _not_yet(_: Lake, statement: Any) -> None:
 
 
 _HANDLERS: dict[type, Callable[[Any, Any], pa.Table | None]] = {
-    s.AlterTable: alter_table,
+    AlterTable: alter_table,
     s.AlterNamespace: _alter_namespace,
     s.Call: call,
     s.CreateNamespace: _create_namespace,

@@ -9,6 +9,7 @@ from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.evolution import validate_promotion
 from rowlake.iceberg.schema import type_from_json
 from rowlake.model.partition import OrderBy
+from rowlake.sql import alter_statements as alter_s
 from rowlake.sql import statements as s
 from rowlake.sql.defaults import default_value
 from rowlake.sql.lexer import readable
@@ -26,18 +27,22 @@ if TYPE_CHECKING:
     from rowlake.table import Table
 
 _SCHEMA_ACTIONS = (
-    s.AddColumns,
-    s.DropColumns,
-    s.RenameColumn,
-    s.AlterColumn,
-    s.ReplaceColumns,
-    s.SetIdentifierFields,
-    s.DropIdentifierFields,
+    alter_s.AddColumns,
+    alter_s.DropColumns,
+    alter_s.RenameColumn,
+    alter_s.AlterColumn,
+    alter_s.ReplaceColumns,
+    alter_s.SetIdentifierFields,
+    alter_s.DropIdentifierFields,
 )
-_SPEC_ACTIONS = (s.AddPartitionField, s.DropPartitionField, s.ReplacePartitionField)
+_SPEC_ACTIONS = (
+    alter_s.AddPartitionField,
+    alter_s.DropPartitionField,
+    alter_s.ReplacePartitionField,
+)
 
 
-def alter_table(lake: Lake, statement: s.AlterTable) -> None:
+def alter_table(lake: Lake, statement: alter_s.AlterTable) -> None:
     """Run ALTER TABLE; the schema changes of one statement are one commit."""
     table = need_table(lake, statement.name)
     first = statement.actions[0]
@@ -77,7 +82,7 @@ class _SchemaChange:
         self.format_version = table.format_version
         self.known = {name.lower(): name for name in self.schema.column_names}
 
-    def apply(self, builder: Any, actions: tuple[s.AlterAction, ...]) -> None:
+    def apply(self, builder: Any, actions: tuple[alter_s.AlterAction, ...]) -> None:
         """Tell the builder every action."""
         for action in actions:
             self._steps[type(action)](self, builder, action)
@@ -100,7 +105,7 @@ class _SchemaChange:
     def _type(self, found: Type) -> Any:
         return type_from_json(type_json(found))
 
-    def _add(self, builder: Any, action: s.AddColumns) -> None:
+    def _add(self, builder: Any, action: alter_s.AddColumns) -> None:
         for new in action.columns:
             path = (*new.parent, new.field.name)
             if self.has(path) and action.if_not_exists:
@@ -128,15 +133,15 @@ class _SchemaChange:
         elif after is not None:
             builder.move_after(path, self.actual((*path[:-1], after)))
 
-    def _drop(self, builder: Any, action: s.DropColumns) -> None:
+    def _drop(self, builder: Any, action: alter_s.DropColumns) -> None:
         for path in action.columns:
             if self.has(path) or not action.if_exists:
                 builder.delete_column(self.actual(path))
 
-    def _rename(self, builder: Any, action: s.RenameColumn) -> None:
+    def _rename(self, builder: Any, action: alter_s.RenameColumn) -> None:
         builder.rename_column(self.actual(action.column), action.new_name)
 
-    def _alter(self, builder: Any, action: s.AlterColumn) -> None:
+    def _alter(self, builder: Any, action: alter_s.AlterColumn) -> None:
         path = self.actual(action.column)
         if action.required:
             raise InvalidStatementError(
@@ -168,10 +173,10 @@ class _SchemaChange:
             f"what they hold. Use DROP COLUMN, ADD COLUMN and ALTER COLUMN."
         )
 
-    def _set_identifiers(self, builder: Any, action: s.SetIdentifierFields) -> None:
+    def _set_identifiers(self, builder: Any, action: alter_s.SetIdentifierFields) -> None:
         builder.set_identifier_fields(*(_path_text(self.actual(p)) for p in action.columns))
 
-    def _drop_identifiers(self, builder: Any, action: s.DropIdentifierFields) -> None:
+    def _drop_identifiers(self, builder: Any, action: alter_s.DropIdentifierFields) -> None:
         current = set(self.schema.identifier_field_names())
         dropped = {_path_text(self.actual(path)) for path in action.columns}
         if dropped - current:
@@ -180,13 +185,13 @@ class _SchemaChange:
         builder.set_identifier_fields(*sorted(current - dropped))
 
     _steps: ClassVar[dict[type, Callable[..., None]]] = {
-        s.AddColumns: _add,
-        s.DropColumns: _drop,
-        s.RenameColumn: _rename,
-        s.AlterColumn: _alter,
-        s.ReplaceColumns: _replace,
-        s.SetIdentifierFields: _set_identifiers,
-        s.DropIdentifierFields: _drop_identifiers,
+        alter_s.AddColumns: _add,
+        alter_s.DropColumns: _drop,
+        alter_s.RenameColumn: _rename,
+        alter_s.AlterColumn: _alter,
+        alter_s.ReplaceColumns: _replace,
+        alter_s.SetIdentifierFields: _set_identifiers,
+        alter_s.DropIdentifierFields: _drop_identifiers,
     }
 
 
@@ -194,12 +199,12 @@ class _SchemaChange:
 _PARSED = {"timestamp": "timestamp_ntz"}
 
 
-def _change_spec(builder: Any, table: Table, action: s.AlterAction) -> None:
-    if isinstance(action, s.AddPartitionField):
+def _change_spec(builder: Any, table: Table, action: alter_s.AlterAction) -> None:
+    if isinstance(action, alter_s.AddPartitionField):
         _add_field(builder, table, action.term)
-    elif isinstance(action, s.DropPartitionField):
+    elif isinstance(action, alter_s.DropPartitionField):
         builder.remove_field(_field_name(table, action.term))
-    elif isinstance(action, s.ReplacePartitionField):
+    elif isinstance(action, alter_s.ReplacePartitionField):
         builder.remove_field(_field_name(table, action.old))
         _add_field(builder, table, action.new)
 
@@ -247,22 +252,22 @@ def _field_name(table: Table, term: s.PartitionTerm) -> str:
 # --- the other actions
 
 
-def _rename_table(lake: Lake, table: Table, action: s.RenameTable) -> None:
+def _rename_table(lake: Lake, table: Table, action: alter_s.RenameTable) -> None:
     new = action.new_name
     if len(new) == 1:
         new = (*table.handle.identifier[:-1], *new)
     lake.rename_table(table.handle.identifier, new_name(lake, new))
 
 
-def _set_properties(_: Lake, table: Table, action: s.SetProperties) -> None:
+def _set_properties(_: Lake, table: Table, action: alter_s.SetProperties) -> None:
     table.set_properties(action.properties)
 
 
-def _unset_properties(_: Lake, table: Table, action: s.UnsetProperties) -> None:
+def _unset_properties(_: Lake, table: Table, action: alter_s.UnsetProperties) -> None:
     table.unset_properties(list(action.keys))
 
 
-def _set_write_order(_: Lake, table: Table, action: s.SetWriteOrder) -> None:
+def _set_write_order(_: Lake, table: Table, action: alter_s.SetWriteOrder) -> None:
     if action.order is not None:
         order = [OrderBy(t.column, t.transform, t.ascending, t.nulls_first) for t in action.order]
         alter.set_sort_order(table.handle, order)
@@ -270,7 +275,7 @@ def _set_write_order(_: Lake, table: Table, action: s.SetWriteOrder) -> None:
         table.set_properties({"write.distribution-mode": action.distribution})
 
 
-def _create_ref(_: Lake, table: Table, action: s.CreateRef) -> None:
+def _create_ref(_: Lake, table: Table, action: alter_s.CreateRef) -> None:
     known = action.ref in table.handle.metadata.refs
     if action.mode == "replace" and not known:
         raise InvalidStatementError(f"Table {table.name} has no {action.kind} {action.ref}.")
@@ -290,20 +295,20 @@ def _create_ref(_: Lake, table: Table, action: s.CreateRef) -> None:
     )
 
 
-def _drop_ref(_: Lake, table: Table, action: s.DropRef) -> None:
+def _drop_ref(_: Lake, table: Table, action: alter_s.DropRef) -> None:
     table.drop_ref(action.ref, if_exists=action.if_exists)
 
 
-def _set_location(_: Lake, table: Table, action: s.SetLocation) -> None:
+def _set_location(_: Lake, table: Table, action: alter_s.SetLocation) -> None:
     raise UnsupportedFeatureError(f"SET LOCATION of {table.name} to {action.location}: not yet.")
 
 
 _ACTIONS: dict[type, Callable[..., None]] = {
-    s.RenameTable: _rename_table,
-    s.SetProperties: _set_properties,
-    s.UnsetProperties: _unset_properties,
-    s.SetWriteOrder: _set_write_order,
-    s.CreateRef: _create_ref,
-    s.DropRef: _drop_ref,
-    s.SetLocation: _set_location,
+    alter_s.RenameTable: _rename_table,
+    alter_s.SetProperties: _set_properties,
+    alter_s.UnsetProperties: _unset_properties,
+    alter_s.SetWriteOrder: _set_write_order,
+    alter_s.CreateRef: _create_ref,
+    alter_s.DropRef: _drop_ref,
+    alter_s.SetLocation: _set_location,
 }

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rowlake.sql.cursor import Cursor, properties, property_key
-from rowlake.sql.lexer import Kind
-from rowlake.sql.parse_create import NAMESPACE_WORDS
-from rowlake.sql.parse_refs import take_create_ref, take_drop_ref
-from rowlake.sql.statements import (
+from rowlake.sql.alter_statements import (
     AddColumns,
     AddPartitionField,
     AlterAction,
     AlterColumn,
-    AlterNamespace,
     AlterTable,
     DropColumns,
     DropIdentifierFields,
     DropPartitionField,
     NewColumn,
-    Passthrough,
     RenameColumn,
     RenameTable,
     ReplaceColumns,
@@ -28,10 +22,13 @@ from rowlake.sql.statements import (
     SetLocation,
     SetProperties,
     SetWriteOrder,
-    SortTerm,
-    Statement,
     UnsetProperties,
 )
+from rowlake.sql.cursor import Cursor, properties, property_key
+from rowlake.sql.lexer import Kind
+from rowlake.sql.parse_create import NAMESPACE_WORDS
+from rowlake.sql.parse_refs import take_create_ref, take_drop_ref
+from rowlake.sql.statements import AlterNamespace, Passthrough, SortTerm, Statement
 from rowlake.sql.terms import take_partition_term, take_sort_terms
 from rowlake.sql.types import Field, take_field_rest, take_type
 

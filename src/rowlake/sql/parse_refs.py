@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowlake.sql.statements import CreateRef, DropRef
+from rowlake.sql.alter_statements import CreateRef, DropRef
 
 if TYPE_CHECKING:
     from rowlake.sql.cursor import Cursor

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from rowlake.errors import InvalidStatementError
+from rowlake.sql import alter_statements as alter_s
 from rowlake.sql import statements as s
 from rowlake.sql.lexer import Lexer
 from rowlake.sql.parse import parse
@@ -24,85 +25,91 @@ def created(text: str) -> s.CreateTable:
 
 def action(text: str) -> object:
     found = parse(f"ALTER TABLE ns.t {text}")
-    assert isinstance(found, s.AlterTable)
+    assert isinstance(found, alter_s.AlterTable)
     assert found.name == ("ns", "t")
     (only,) = found.actions
     return only
 
 
 ACTIONS = {
-    "RENAME TO ns.u": s.RenameTable(("ns", "u")),
-    "rename column a.b to c": s.RenameColumn(("a", "b"), "c"),
-    "ADD COLUMN x int": s.AddColumns((s.NewColumn(Field("x", INT)),)),
-    "ADD COLUMNS (x int FIRST, a.y string COMMENT 'why' AFTER z)": s.AddColumns(
+    "RENAME TO ns.u": alter_s.RenameTable(("ns", "u")),
+    "rename column a.b to c": alter_s.RenameColumn(("a", "b"), "c"),
+    "ADD COLUMN x int": alter_s.AddColumns((alter_s.NewColumn(Field("x", INT)),)),
+    "ADD COLUMNS (x int FIRST, a.y string COMMENT 'why' AFTER z)": alter_s.AddColumns(
         (
-            s.NewColumn(Field("x", INT), after=""),
-            s.NewColumn(Field("y", TEXT, comment="why"), ("a",), "z"),
+            alter_s.NewColumn(Field("x", INT), after=""),
+            alter_s.NewColumn(Field("y", TEXT, comment="why"), ("a",), "z"),
         )
     ),
-    "ADD COLUMN IF NOT EXISTS x int DEFAULT 1 + f(2, 3) COMMENT 'c'": s.AddColumns(
-        (s.NewColumn(Field("x", INT, comment="c", default="1 + f(2, 3)")),), True
+    "ADD COLUMN IF NOT EXISTS x int DEFAULT 1 + f(2, 3) COMMENT 'c'": alter_s.AddColumns(
+        (alter_s.NewColumn(Field("x", INT, comment="c", default="1 + f(2, 3)")),), True
     ),
-    "ADD COLUMN points.element.z double": s.AddColumns(
-        (s.NewColumn(Field("z", Primitive("double")), ("points", "element")),)
+    "ADD COLUMN points.element.z double": alter_s.AddColumns(
+        (alter_s.NewColumn(Field("z", Primitive("double")), ("points", "element")),)
     ),
-    "DROP COLUMN a.b": s.DropColumns((("a", "b"),)),
-    "DROP COLUMNS IF EXISTS (a, `b c`)": s.DropColumns((("a",), ("b c",)), True),
-    "ALTER COLUMN x TYPE bigint": s.AlterColumn(("x",), type=LONG),
-    "ALTER COLUMN x DROP NOT NULL": s.AlterColumn(("x",), required=False),
-    "ALTER COLUMN x SET NOT NULL": s.AlterColumn(("x",), required=True),
-    "ALTER COLUMN a.b COMMENT 'it''s'": s.AlterColumn(("a", "b"), comment="it's"),
-    "ALTER COLUMN x FIRST": s.AlterColumn(("x",), after=""),
-    "ALTER COLUMN a.x AFTER y": s.AlterColumn(("a", "x"), after="y"),
-    "ALTER COLUMN x SET DEFAULT 7": s.AlterColumn(("x",), default="7"),
-    "ALTER COLUMN x DROP DEFAULT": s.AlterColumn(("x",), default=""),
-    "CHANGE COLUMN x x bigint COMMENT 'c' FIRST": s.AlterColumn(
+    "DROP COLUMN a.b": alter_s.DropColumns((("a", "b"),)),
+    "DROP COLUMNS IF EXISTS (a, `b c`)": alter_s.DropColumns((("a",), ("b c",)), True),
+    "ALTER COLUMN x TYPE bigint": alter_s.AlterColumn(("x",), type=LONG),
+    "ALTER COLUMN x DROP NOT NULL": alter_s.AlterColumn(("x",), required=False),
+    "ALTER COLUMN x SET NOT NULL": alter_s.AlterColumn(("x",), required=True),
+    "ALTER COLUMN a.b COMMENT 'it''s'": alter_s.AlterColumn(("a", "b"), comment="it's"),
+    "ALTER COLUMN x FIRST": alter_s.AlterColumn(("x",), after=""),
+    "ALTER COLUMN a.x AFTER y": alter_s.AlterColumn(("a", "x"), after="y"),
+    "ALTER COLUMN x SET DEFAULT 7": alter_s.AlterColumn(("x",), default="7"),
+    "ALTER COLUMN x DROP DEFAULT": alter_s.AlterColumn(("x",), default=""),
+    "CHANGE COLUMN x x bigint COMMENT 'c' FIRST": alter_s.AlterColumn(
         ("x",), type=LONG, comment="c", after=""
     ),
-    "REPLACE COLUMNS (a int, b string)": s.ReplaceColumns((Field("a", INT), Field("b", TEXT))),
-    "SET TBLPROPERTIES ('a.b' = 'c', d.e-f = 1, g = true)": s.SetProperties(
+    "REPLACE COLUMNS (a int, b string)": alter_s.ReplaceColumns(
+        (Field("a", INT), Field("b", TEXT))
+    ),
+    "SET TBLPROPERTIES ('a.b' = 'c', d.e-f = 1, g = true)": alter_s.SetProperties(
         {"a.b": "c", "d.e-f": "1", "g": "true"}
     ),
-    "UNSET TBLPROPERTIES IF EXISTS ('a', b.c)": s.UnsetProperties(("a", "b.c"), True),
-    "SET LOCATION 's3://b/t'": s.SetLocation("s3://b/t"),
-    "ADD PARTITION FIELD bucket(16, id) AS shard": s.AddPartitionField(
+    "UNSET TBLPROPERTIES IF EXISTS ('a', b.c)": alter_s.UnsetProperties(("a", "b.c"), True),
+    "SET LOCATION 's3://b/t'": alter_s.SetLocation("s3://b/t"),
+    "ADD PARTITION FIELD bucket(16, id) AS shard": alter_s.AddPartitionField(
         Part("bucket[16]", ("id",), "shard")
     ),
-    "ADD PARTITION FIELD truncate(data, 4)": s.AddPartitionField(Part("truncate[4]", ("data",))),
-    "ADD PARTITION FIELD truncate(4, data)": s.AddPartitionField(Part("truncate[4]", ("data",))),
-    "DROP PARTITION FIELD shard": s.DropPartitionField(Part("identity", ("shard",))),
-    "DROP PARTITION FIELD days(ts)": s.DropPartitionField(Part("day", ("ts",))),
-    "REPLACE PARTITION FIELD ts_day WITH hours(ts) AS h": s.ReplacePartitionField(
+    "ADD PARTITION FIELD truncate(data, 4)": alter_s.AddPartitionField(
+        Part("truncate[4]", ("data",))
+    ),
+    "ADD PARTITION FIELD truncate(4, data)": alter_s.AddPartitionField(
+        Part("truncate[4]", ("data",))
+    ),
+    "DROP PARTITION FIELD shard": alter_s.DropPartitionField(Part("identity", ("shard",))),
+    "DROP PARTITION FIELD days(ts)": alter_s.DropPartitionField(Part("day", ("ts",))),
+    "REPLACE PARTITION FIELD ts_day WITH hours(ts) AS h": alter_s.ReplacePartitionField(
         Part("identity", ("ts_day",)), Part("hour", ("ts",), "h")
     ),
-    "WRITE ORDERED BY a, b DESC NULLS FIRST": s.SetWriteOrder(
+    "WRITE ORDERED BY a, b DESC NULLS FIRST": alter_s.SetWriteOrder(
         "range",
         (s.SortTerm("identity", ("a",)), s.SortTerm("identity", ("b",), False, True)),
     ),
-    "WRITE LOCALLY ORDERED BY (bucket(4, a) DESC)": s.SetWriteOrder(
+    "WRITE LOCALLY ORDERED BY (bucket(4, a) DESC)": alter_s.SetWriteOrder(
         "none", (s.SortTerm("bucket[4]", ("a",), False, False),)
     ),
-    "WRITE DISTRIBUTED BY PARTITION": s.SetWriteOrder("hash", ()),
-    "WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY a": s.SetWriteOrder(
+    "WRITE DISTRIBUTED BY PARTITION": alter_s.SetWriteOrder("hash", ()),
+    "WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY a": alter_s.SetWriteOrder(
         "hash", (s.SortTerm("identity", ("a",)),)
     ),
-    "WRITE UNORDERED": s.SetWriteOrder("none", ()),
-    "SET IDENTIFIER FIELDS id, a.b": s.SetIdentifierFields((("id",), ("a", "b"))),
-    "DROP IDENTIFIER FIELDS id": s.DropIdentifierFields((("id",),)),
-    "CREATE BRANCH b": s.CreateRef("branch", "b"),
+    "WRITE UNORDERED": alter_s.SetWriteOrder("none", ()),
+    "SET IDENTIFIER FIELDS id, a.b": alter_s.SetIdentifierFields((("id",), ("a", "b"))),
+    "DROP IDENTIFIER FIELDS id": alter_s.DropIdentifierFields((("id",),)),
+    "CREATE BRANCH b": alter_s.CreateRef("branch", "b"),
     "CREATE OR REPLACE BRANCH `b-1` AS OF VERSION 12 RETAIN 7 DAYS "
-    "WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 HOURS": s.CreateRef(
+    "WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 HOURS": alter_s.CreateRef(
         "branch", "b-1", "create or replace", False, 12, 604_800_000, 2, 10_800_000
     ),
-    "CREATE BRANCH IF NOT EXISTS b WITH SNAPSHOT RETENTION 3 SNAPSHOTS": s.CreateRef(
+    "CREATE BRANCH IF NOT EXISTS b WITH SNAPSHOT RETENTION 3 SNAPSHOTS": alter_s.CreateRef(
         "branch", "b", if_not_exists=True, min_snapshots_to_keep=3
     ),
-    "REPLACE BRANCH b AS OF VERSION 3": s.CreateRef("branch", "b", "replace", snapshot_id=3),
-    "CREATE TAG x AS OF VERSION 5 RETAIN 30 MINUTES": s.CreateRef(
+    "REPLACE BRANCH b AS OF VERSION 3": alter_s.CreateRef("branch", "b", "replace", snapshot_id=3),
+    "CREATE TAG x AS OF VERSION 5 RETAIN 30 MINUTES": alter_s.CreateRef(
         "tag", "x", snapshot_id=5, max_ref_age_ms=1_800_000
     ),
-    "DROP BRANCH IF EXISTS b": s.DropRef("branch", "b", True),
-    "DROP TAG x": s.DropRef("tag", "x"),
+    "DROP BRANCH IF EXISTS b": alter_s.DropRef("branch", "b", True),
+    "DROP TAG x": alter_s.DropRef("tag", "x"),
 }
 
 
@@ -114,8 +121,8 @@ def test_alter_table(text, expected):
 
 def test_alter_several_columns_at_once():
     found = parse("ALTER TABLE t ALTER COLUMN a TYPE bigint, b COMMENT 'x'")
-    assert found == s.AlterTable(
-        ("t",), (s.AlterColumn(("a",), type=LONG), s.AlterColumn(("b",), comment="x"))
+    assert found == alter_s.AlterTable(
+        ("t",), (alter_s.AlterColumn(("a",), type=LONG), alter_s.AlterColumn(("b",), comment="x"))
     )
 
 
