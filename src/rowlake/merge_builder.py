@@ -12,18 +12,13 @@ one, and neither source nor table is touched before `execute` or `explain`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.metadata import view_of
 from rowlake.sql.assignments import assignments_of, condition_of, match_of
 from rowlake.sql.clause_rules import first_broken_rule
 from rowlake.sql.execute_row_level import change_rows, explain_rows
 from rowlake.sql.row_statements import Action, Clause, Merge, When
-from rowlake.verbs.source import ArrowSource, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,30 +29,12 @@ if TYPE_CHECKING:
 TARGET, SOURCE = "t", "s"
 
 
-class Source:
-    """What was handed in as source; read once, by whichever builder is the first to need it."""
-
-    def __init__(self, rows: Any, table: Table) -> None:
-        self.rows, self._table = rows, table
-
-    @cached_property
-    def frame(self) -> Any:
-        """The source as a DataFrame."""
-        if isinstance(self.rows, type(self._table)):
-            return self.rows.df()
-        engine = self._table.lake.engine
-        found = source_of(self.rows, engine, view_of(self._table.handle).schema.arrow)
-        if isinstance(found, ArrowSource):
-            return engine.from_arrow(pa.Table.from_batches(found.batches, found.schema))
-        return found.frame
-
-
 @dataclass(frozen=True)
 class MergeBuilder:
     """A MERGE being put together; made by `Table.merge`."""
 
     table: Table
-    source: Source
+    source: Any
     on: str
     clauses: tuple[Clause, ...] = ()
     schema_evolution: bool = False
@@ -126,7 +103,7 @@ class MergeBuilder:
         """The statement that this builder stands for, with the source as it was handed in."""
         return Merge(
             name=tuple(self.table.handle.identifier),
-            source=self.source.rows,
+            source=self.source,
             on=self.on,
             clauses=self.clauses,
             alias=TARGET,
@@ -138,7 +115,7 @@ class MergeBuilder:
         broken = first_broken_rule(self.clauses)
         if broken:
             raise InvalidStatementError(f"MERGE into {self.table.name}: {broken.text}.")
-        return replace(self.statement, source=self.source.frame)
+        return self.statement
 
     def _with(
         self,
@@ -160,6 +137,4 @@ class MergeBuilder:
 
 def merge_into(table: Table, source: Any, on: Any, options: Mapping[str, Any]) -> MergeBuilder:
     """Return a builder without clauses."""
-    return MergeBuilder(
-        table, Source(source, table), match_of(on, TARGET, SOURCE), options=dict(options)
-    )
+    return MergeBuilder(table, source, match_of(on, TARGET, SOURCE), options=dict(options))

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from rowlake.model.schema import Schema
 from rowlake.model.values import encode
 from rowlake.rowlevel.unique import unique_rows
+from rowlake.scan.kernel import scan_kernel
 from rowlake.storage.files import Storage
 from rowlake.write.conform import conform
 from rowlake.write.partitions import split_by_partition
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rowlake.model.partition import PartitionSpec
+    from rowlake.model.task import ScanTask
     from rowlake.rowlevel.unique import Keys
 
 PARTS = 1024
@@ -114,6 +116,18 @@ def stage_batches(
         rows = unique_rows(rows, context.unique)
     for table in _chunks(rows):
         yield _stage(context, table)
+
+
+def stage_scan(
+    context: StageContext, columns: tuple[tuple[str, str], ...], task: ScanTask
+) -> Iterator[pa.RecordBatch]:
+    """Stage the rows of a table that one task reads; `columns`: (staged column, column)."""
+    names = [staged for staged, _ in columns]
+    rows = (
+        pa.RecordBatch.from_arrays([batch.column(name) for _, name in columns], names=names)
+        for batch in scan_kernel(task)
+    )
+    return stage_batches(context, rows)
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -19,13 +19,14 @@ import pyarrow as pa
 from rowlake.errors import RowlakeError
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.rowlevel.operation import Staged
-from rowlake.rowlevel.staged import STAGED, Dealing, StageContext, stage_batches
+from rowlake.rowlevel.staged import STAGED, Dealing, StageContext, stage_batches, stage_scan
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rowlake.engine.spark import Engine
+    from rowlake.model.task import ScanTask
     from rowlake.model.view import TableView
     from rowlake.rowlevel.unique import Keys
 
@@ -51,6 +52,15 @@ def _identified(found: pa.Field, number: int) -> pa.Field:
     return found if FIELD_ID in metadata else found.with_metadata({FIELD_ID: str(number).encode()})
 
 
+@dataclass(frozen=True)
+class ScanRows:
+    """Rows of a table that tasks stage as they read them: (staged column, column) pairs."""
+
+    tasks: tuple[ScanTask, ...]
+    size_in_bytes: int
+    columns: tuple[tuple[str, str], ...]
+
+
 class Staging:
     """Where the rows of one operation are staged."""
 
@@ -58,7 +68,7 @@ class Staging:
         self._engine, self._view, self.folder = engine, view, folder
 
     def stage(self, rows: Any, shape: Shape, *, progress: Any = None) -> Staged:
-        """Stage a Spark DataFrame, or batches in the driver, once."""
+        """Stage a Spark DataFrame, rows of a table, or batches in the driver, once."""
         schema = shape.schema
         context = StageContext(
             schema,
@@ -69,10 +79,18 @@ class Staging:
             None if shape.unique is None else replace(shape.unique, schema=schema),
         )
         kernel = partial(stage_batches, context)
-        if hasattr(rows, "mapInArrow"):
-            found = self._engine.consume(
-                rows, kernel, STAGED, label=f"staging for {self._view.name}", progress=progress
+        label = f"staging for {self._view.name}"
+        if isinstance(rows, ScanRows):
+            found = self._engine.run(
+                partial(stage_scan, context, rows.columns),
+                rows.tasks,
+                STAGED,
+                size_in_bytes=rows.size_in_bytes,
+                label=label,
+                progress=progress,
             )
+        elif hasattr(rows, "mapInArrow"):
+            found = self._engine.consume(rows, kernel, STAGED, label=label, progress=progress)
         else:
             found = _local(kernel(rows))
         return replace(Staged(schema.arrow, shape.keys, shape.dealing), rows=found)

@@ -10,13 +10,14 @@ from rowlake.rowlevel.change import change_rows
 from rowlake.rowlevel.staging import staging
 from rowlake.sql.merge_by_join import by_join
 from rowlake.sql.merge_by_key import by_key
-from rowlake.sql.merging import prepared, source_frame
+from rowlake.sql.merge_source import merge_source
+from rowlake.sql.merging import prepared
 from rowlake.sql.row_target import row_target
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
     from rowlake.model.result import Result
-    from rowlake.sql.merge_by_key import ByKey
+    from rowlake.sql.merge_by_key import Prepared
     from rowlake.sql.merging import Merging
     from rowlake.sql.row_statements import Merge
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def merge_rows(lake: Lake, statement: Merge, arguments: Any, **options: Any) -> Result:
     """Run a MERGE into a table of the lake or a branch of one."""
     target = row_target(lake, statement.name, statement.alias, "merge into", options)
-    merging = prepared(target, statement, source_frame(lake, statement, arguments), arguments)
+    merging = prepared(target, statement, merge_source(target, statement, arguments), arguments)
     planned = by_key(merging)
     if planned is not None:
         try:
@@ -45,9 +46,9 @@ def _may_be_unneeded(error: Exception) -> bool:
     return is_sparks or isinstance(error, SchemaMismatchError)
 
 
-def _run(merging: Merging, planned: ByKey) -> Result:
+def _run(merging: Merging, planned: Prepared) -> Result:
     target = merging.target
     with staging(target.lake.engine, target.view) as place:
-        staged = place.stage(planned.frame, planned.shape, progress=target.options.progress)
+        staged = place.stage(planned.rows, planned.shape, progress=target.options.progress)
         change = replace(planned.change, staged=staged)
         return change_rows(target.handle, target.lake.engine, change, target.options)[1]

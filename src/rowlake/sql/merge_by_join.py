@@ -20,7 +20,7 @@ from rowlake.rowlevel.staging import Shape
 from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.sql.condition import columns_in, pushed_condition
 from rowlake.sql.lexer import quote
-from rowlake.sql.merge_by_key import ByKey
+from rowlake.sql.merge_by_key import Prepared
 from rowlake.sql.row_assign import stored_text
 from rowlake.sql.row_statements import Action, When
 from rowlake.sql.row_values import spark_types
@@ -37,7 +37,7 @@ _FILE, _POS = FILE_COLUMN, POS_COLUMN
 _CLAUSE, _PRESENT = "__clause", "__present"
 
 
-def by_join(merging: Merging) -> ByKey:
+def by_join(merging: Merging) -> Prepared:
     """Return how to do a MERGE by a join of Spark."""
     joined = _Joined(merging)
     columns = _set_columns(merging)
@@ -67,7 +67,7 @@ def by_join(merging: Merging) -> ByKey:
         snapshot_id=merging.target.view.snapshot_id,
     )
     shape = Shape(tuple(fields), dealing=Dealing(file_column=_FILE))
-    return ByKey(joined.changes(staged), shape, change)
+    return Prepared(joined.changes(staged), shape, change)
 
 
 def _set_columns(merging: Merging) -> list[str]:
@@ -116,7 +116,7 @@ class _Joined:
         return frame(target.handle, target.lake.engine, request)
 
     def _source(self) -> Any:
-        return self.merging.source.selectExpr("*", f"TRUE AS {quote(_PRESENT)}")
+        return self.merging.source.frame.selectExpr("*", f"TRUE AS {quote(_PRESENT)}")
 
     def run(self, listed: Sequence[str]) -> Any:
         """Return the DataFrame of a SELECT list over the join."""

@@ -61,15 +61,31 @@ class Columns:
     merging: Merging
     texts: list[str] = field(default_factory=list)
     fields: list[pa.Field] = field(default_factory=list)
+    plain: list[str | None] = field(default_factory=list)
 
-    def add(self, text: str, made: pa.Field) -> str:
-        """Stage an expression; return the name of its column, the same for the same value."""
+    def add(self, text: str, made: pa.Field, written: str | None = None) -> str:
+        """Stage an expression; return the name of its column, the same for the same value.
+
+        `written` is what it was before it was fitted to the column.
+        """
         for known, old in zip(self.texts, self.fields, strict=True):
             if known == text and old.type == made.type:
                 return str(old.name)
         self.texts.append(text)
         self.fields.append(made.with_name(f"c{len(self.fields)}"))
+        self.plain.append(self._plain(written or text, made))
         return f"c{len(self.fields) - 1}"
+
+    def _plain(self, text: str, made: pa.Field) -> str | None:
+        """Return the source's column that is staged as it is; None for anything else."""
+        arrow = self.merging.source.arrow
+        name = None if arrow is None else self.merging.sides.source_column(text)
+        if arrow is None or name is None:
+            return None
+        kind = arrow.field(name).type
+        both = pa.types.is_signed_integer(kind) and pa.types.is_signed_integer(made.type)
+        wider = both and kind.bit_width <= made.type.bit_width
+        return name if kind.equals(made.type) or wider else None
 
     def flag(self, texts: Sequence[str]) -> str | None:
         """Stage a condition; None where there is none."""
@@ -78,8 +94,12 @@ class Columns:
         return self.add(" AND ".join(f"({text})" for text in texts), pa.field("", pa.bool_()))
 
     @property
-    def frame(self) -> Any:
-        """The source's rows as they are staged."""
+    def rows(self) -> Any:
+        """The source's rows as they are staged: read directly, or a DataFrame."""
+        if all(name is not None for name in self.plain):
+            names = [str(found.name) for found in self.fields]
+            pairs = [(held, name or "") for held, name in zip(names, self.plain, strict=True)]
+            return self.merging.source.direct(pairs)
         listed = [
             f"{text} AS {quote(found.name)}"
             for text, found in zip(self.texts, self.fields, strict=True)
@@ -95,20 +115,20 @@ def run_source(merging: Merging, listed: Sequence[str]) -> Any:
         merging.target.lake,
         f"{text} AS {quote(merging.visible)}",
         merging.arguments,
-        {name: merging.source},
+        {name: merging.source.frame},
     )
 
 
 @dataclass(frozen=True)
-class ByKey:
-    """A MERGE that can be done by keys: how rows are staged, and what is then done."""
+class Prepared:
+    """A MERGE, ready to run: which rows are staged, how, and what is then done."""
 
-    frame: Any
+    rows: Any
     shape: Shape
     change: RowChange
 
 
-def by_key(merging: Merging) -> ByKey | None:
+def by_key(merging: Merging) -> Prepared | None:
     """Return how to do a MERGE by keys; None where it cannot be done this way."""
     join = _key_join(merging)
     conditions = [_condition(merging, clause.condition) for clause in merging.clauses]
@@ -123,9 +143,7 @@ def by_key(merging: Merging) -> ByKey | None:
         for each in clause.assigned
         for text in each.texts
     ]
-    types = spark_types(
-        [*(text for _, text, _ in join.keys), *staged], lambda listed: run_source(merging, listed)
-    )
+    types = _types(merging, [*(text for _, text, _ in join.keys), *staged])
     columns = Columns(merging)
     matching = _matching(merging, join, types, columns)
     if matching is None:
@@ -144,7 +162,15 @@ def by_key(merging: Merging) -> ByKey | None:
     )
     names = tuple(staged for _, staged in matching.keys)
     shape = Shape(tuple(columns.fields), names, _dealing(merging, matching))
-    return ByKey(columns.frame, shape, change)
+    return Prepared(columns.rows, shape, change)
+
+
+def _types(merging: Merging, texts: list[str]) -> dict[str, str]:
+    """Return Spark's types of some expressions of the source; columns need no Spark."""
+    known = {text: merging.sides.source_column(text) for text in texts}
+    types = {text: merging.source.types[name] for text, name in known.items() if name is not None}
+    rest = [text for text in texts if text not in types]
+    return types | spark_types(rest, lambda listed: run_source(merging, listed))
 
 
 # --- ON and conditions
@@ -257,7 +283,9 @@ def _task_clause(
         return TaskClause(clause.when, clause.action, None, predicate, values)
     values = {
         each.column.name: columns.add(
-            stored_text(each, types, target), target.view.schema.arrow.field(each.column.name)
+            stored_text(each, types, target),
+            target.view.schema.arrow.field(each.column.name),
+            each.plain,
         )
         for each in changed
     }

@@ -1,4 +1,4 @@
-"""A MERGE, prepared: its target, its source as a DataFrame, its clauses column by column.
+"""A MERGE, prepared: its target, its source, its clauses column by column.
 
 `*` is spelled out: every column of the target from the source's column of that name. An INSERT has
 a value for every column: the given one, else the column's default, else null.
@@ -14,12 +14,12 @@ from rowlake.errors import InvalidStatementError, SchemaMismatchError
 from rowlake.sql.lexer import Lexer, quote
 from rowlake.sql.row_assign import Assigned, assigned_columns, default_text
 from rowlake.sql.row_statements import Action, When
-from rowlake.sql.run import run_query
 from rowlake.sql.sides import Side, Sides, requalified
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rowlake.sql.merge_source import MergeSource
     from rowlake.sql.row_statements import Clause, Merge
     from rowlake.sql.row_target import RowTarget
 
@@ -41,7 +41,7 @@ class Merging:
     """All that a MERGE needs; `visible` qualifies the source's columns."""
 
     target: RowTarget
-    source: Any
+    source: MergeSource
     visible: str
     on: str
     clauses: tuple[MergeClause, ...]
@@ -61,7 +61,7 @@ class Merging:
         return bool(matched) and not (only_deletes and matched[0].condition is None)
 
 
-def prepared(target: RowTarget, statement: Merge, source: Any, arguments: Any) -> Merging:
+def prepared(target: RowTarget, statement: Merge, source: MergeSource, arguments: Any) -> Merging:
     """Return a MERGE with its clauses resolved; raises for columns that are not there."""
     visible = source_name(statement)
     if target.names.same(visible, target.visible):
@@ -70,7 +70,7 @@ def prepared(target: RowTarget, statement: Merge, source: Any, arguments: Any) -
         )
     sides = Sides(
         Side(target.visible, tuple(target.view.schema.arrow.names)),
-        Side(visible, tuple(source.columns)),
+        Side(visible, source.columns),
         target.names,
     )
 
@@ -179,12 +179,3 @@ def _complete(found: list[Assigned], target: RowTarget) -> list[Assigned]:
             )
         given[column.name] = Assigned(column, {(): default_text(column)})
     return [given[column.name] for column in target.columns]
-
-
-def source_frame(lake: Any, statement: Merge, arguments: Any) -> Any:
-    """Return the source as a lazy DataFrame."""
-    if not isinstance(statement.source, str):
-        return statement.source
-    name = source_name(statement)
-    text = f"{statement.with_clause}SELECT * FROM {statement.source} AS {quote(name)}"
-    return run_query(lake, text, arguments)

@@ -1,0 +1,159 @@
+"""The source of a MERGE: a DataFrame where Spark has to evaluate it, else rows read directly.
+
+A table of the lake, or rows that the driver holds, can be staged without passing through Spark, as
+long as nothing but its columns is asked for. All kinds of source say their `columns`, Spark's
+`types` of them, their `arrow` types where rows can be had without Spark, and give a `frame`, or
+`direct` rows: (staged column, source column) in their order.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from rowlake.plan.tasks import scan_tasks
+from rowlake.rowlevel.staging import ScanRows
+from rowlake.sql.lexer import Kind, Lexer, quote
+from rowlake.sql.merging import source_name
+from rowlake.sql.run import moment_of, run_query
+from rowlake.sql.session import Lookup
+from rowlake.sql.spark_types import type_text
+from rowlake.verbs.read import Request, frame, planned
+from rowlake.verbs.source import ArrowSource, source_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.lake import Lake
+    from rowlake.sql.row_statements import Merge
+    from rowlake.sql.row_target import RowTarget
+
+
+class FrameSource:
+    """Rows of Spark."""
+
+    arrow: pa.Schema | None = None
+
+    def __init__(self, found: Any) -> None:
+        self.frame = found
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.frame.columns)
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Spark's type of each column."""
+        return {each.name: type_text(each.dataType, each.name) for each in self.frame.schema.fields}
+
+    def direct(self, columns: Sequence[tuple[str, str]]) -> Any:
+        """Return nothing: Spark has the rows."""
+        raise NotImplementedError(columns)
+
+
+class TableSource:
+    """A table of the lake at one snapshot."""
+
+    def __init__(self, lake: Lake, handle: TableHandle, moment: dict[str, Any]) -> None:
+        self._lake, self._handle, self._moment = lake, handle, moment
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """The columns as a scan gives them."""
+        return planned(self._handle, Request((), **self._moment)).view.schema.arrow
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.arrow.names)
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Spark's type of each column."""
+        return _spark_types(self._lake, self.arrow)
+
+    @cached_property
+    def frame(self) -> Any:
+        """The rows as a lazy DataFrame."""
+        return frame(self._handle, self._lake.engine, Request(**self._moment))
+
+    def direct(self, columns: Sequence[tuple[str, str]]) -> ScanRows:
+        """Return the tasks that read some columns."""
+        wanted = tuple(dict.fromkeys(name for _, name in columns))
+        read = planned(self._handle, Request(wanted, **self._moment), self._lake.engine)
+        tasks = scan_tasks(read.plan, read.context, slots=self._lake.engine.slots)
+        return ScanRows(tuple(tasks), read.plan.size_in_bytes, tuple(columns))
+
+
+class ArrowRows:
+    """Rows that the driver holds."""
+
+    def __init__(self, lake: Lake, rows: pa.Table) -> None:
+        self._lake, self._rows = lake, rows
+        self.arrow = rows.schema
+        self.columns = tuple(rows.column_names)
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Spark's type of each column."""
+        return _spark_types(self._lake, self.arrow)
+
+    @cached_property
+    def frame(self) -> Any:
+        """The rows as a DataFrame."""
+        return self._lake.engine.from_arrow(self._rows)
+
+    def direct(self, columns: Sequence[tuple[str, str]]) -> list[pa.RecordBatch]:
+        """Return some columns."""
+        chosen = self._rows.select([name for _, name in columns])
+        return list(chosen.rename_columns([staged for staged, _ in columns]).to_batches())
+
+
+MergeSource: TypeAlias = FrameSource | TableSource | ArrowRows
+
+
+def merge_source(target: RowTarget, statement: Merge, arguments: Any) -> MergeSource:
+    """Return the source of a MERGE; nothing is read yet."""
+    lake = target.lake
+    if not isinstance(statement.source, str):
+        return _handed_in(lake, statement.source, target.view.schema.arrow)
+    parts = _dotted(statement.source)
+    lookup = Lookup(lake)
+    found = lookup.target(parts) if parts and not statement.with_clause else None
+    handle = None if found is None else lookup.handle(found.table)
+    if found is not None and handle is not None and not found.metadata_table:
+        return TableSource(lake, handle, moment_of(lake, handle, found, None))
+    name = source_name(statement)
+    text = f"{statement.with_clause}SELECT * FROM {statement.source} AS {quote(name)}"
+    return FrameSource(run_query(lake, text, arguments))
+
+
+def _handed_in(lake: Lake, rows: Any, like: pa.Schema) -> MergeSource:
+    handle = getattr(rows, "handle", None)
+    if handle is not None:
+        return TableSource(lake, handle, {})
+    found = source_of(rows, lake.engine, like)
+    if isinstance(found, ArrowSource):
+        return ArrowRows(lake, pa.Table.from_batches(found.batches, found.schema))
+    return FrameSource(found.frame)
+
+
+def _dotted(text: str) -> tuple[str, ...]:
+    """Return the parts of a name; none where the text is anything else."""
+    tokens = [token for token in Lexer(text).all() if token.kind is not Kind.END]
+    is_name = len(tokens) % 2 == 1 and all(token.text == "." for token in tokens[1::2])
+    if not is_name or not all(token.is_name for token in tokens[::2]):
+        return ()
+    return tuple(token.value for token in tokens[::2])
+
+
+def _spark_types(lake: Lake, schema: pa.Schema) -> dict[str, str]:
+    # Imports pyspark: a session exists by now.
+    from rowlake.engine.types import spark_schema
+
+    fields = spark_schema(schema, has_time=lake.engine.has_time).fields
+    return {field.name: type_text(field.dataType, field.name) for field in fields}
