@@ -53,7 +53,7 @@ def compaction(lab: Lab) -> list[Contestant]:
         editor: Editor = lab.editor(name)
         ready = partial(_make_ready, editor, start, sources)
         steps = _compaction_steps(name, editor, ready, partial(_eager_round, editor, sources))
-        return Contestant(name, tuple(steps), close=editor.drop, needs_warmup=False)
+        return Contestant(name, tuple(steps), close=editor.drop)
 
     return entrants(lab.wanted(*LAZY, *POSITIONS, *EAGER), make)
 
@@ -97,7 +97,7 @@ def expiry(lab: Lab) -> list[Contestant]:
             partial(_expire, lab, name, table),
             lambda _: sum(1 for path in table.data.rglob("*.parquet")),
         )
-        return Contestant(name, (step,), prepare, needs_warmup=False)
+        return Contestant(name, (step,), prepare)
 
     return entrants(lab.wanted(*CALLERS), make)
 
@@ -216,10 +216,9 @@ CASES = [
         "Compaction after two rounds of case 2: of deletes (minor), of everything (major)",
         compaction,
         rounds=1,
-        warmups=0,
         ours="rowlake-lazy",
         with_delta=True,
     ),
-    Case("expiry", "Expiry and orphan removal", expiry, rounds=1, warmups=0),
+    Case("expiry", "Expiry and orphan removal", expiry, rounds=1),
     Case("zorder", "Z-order over 4 columns in 100 files", zorder, rounds=1, warmups=0),
 ]

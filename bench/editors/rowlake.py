@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from bench.staging import Source
 
 VERBS = ("delete", "update", "merge")
-RESULT_FACTS = ("bytes_read", "files_considered", "files_pruned", "files_matched")
+# What a Result says beyond the snapshot's summary, by the name that the bench gives it.
+RESULT_FACTS = {
+    "bytes_read": "data_read_bytes",
+    "files_considered": "files_considered",
+    "files_pruned": "files_pruned",
+    "files_matched": "files_matched",
+}
 
 
 class RowlakeEditor(Editor):
@@ -109,8 +115,7 @@ class RowlakeEditor(Editor):
 
     def _note(self, result: Any) -> None:
         """Keep what the result says beyond the snapshot's summary."""
-        found = {name: getattr(result, name, None) for name in RESULT_FACTS}
-        self.said = {name: float(value) for name, value in found.items() if value is not None}
+        self.said = {ours: float(getattr(result, name)) for name, ours in RESULT_FACTS.items()}
 
 
 def _verb(table: Any, name: str) -> Any:
