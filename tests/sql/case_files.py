@@ -13,8 +13,9 @@ A file is SQL with directives in its comments; a line `--   …` goes on with th
     --   id | name
     --   1 | ann
     -- rows db.t.branch_b:                                 the same of another table or branch
-    -- error: SchemaMismatchError                          instead of counts and rows
-    -- java: cannot compare structs                        why Java fails where SQL means rows
+    -- error: SchemaMismatchError                          instead of counts and rows; SparkError is
+                                                           one of evaluating a row
+    -- java: it cannot push structs down                   why Java fails or gives other rows
 
 A layout is a `-- layout: name` followed by the statements that make db.t.
 """

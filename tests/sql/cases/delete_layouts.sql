@@ -25,12 +25,14 @@ DELETE FROM db.t WHERE store IS NULL;
 -- case: partitions go by inequality and the one of nulls stays
 -- table: stores
 DELETE FROM db.t WHERE store <> 1;
+-- java: it removes the partition of nulls too
 -- counts: deleted 3
 -- rows:
 --   id | store | amount | note
 --   1 | 1 | 10.00 | a
 --   2 | 1 | 20.50 | null
 --   5 | 1 | 50.00 | e
+--   7 | null | 70.00 | g
 
 -- case: a part of a partition goes
 -- table: stores

@@ -442,7 +442,7 @@ DELETE FROM db.t WHERE id = 2 AND v = 'c';
 --   1 | b
 --   3 | d
 
--- case: a condition of random numbers runs
+-- case: a condition of random numbers is refused
 -- table: people
 DELETE FROM db.t WHERE rand() < 2;
 -- error: InvalidStatementError

@@ -238,7 +238,7 @@ MERGE INTO db.t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *;
 -- table: plain
 -- view s: VALUES (1, 3000000000, 7) AS s(id, a, b)
 MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
--- error: RowlakeError
+-- error: SparkError
 
 -- case: a value that does not fit is no error where its row is not taken
 -- table: plain
@@ -256,7 +256,7 @@ MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
 -- table: plain
 -- view s: VALUES (9, 3000000000, 7) AS s(id, a, b)
 MERGE INTO db.t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *;
--- error: RowlakeError
+-- error: SparkError
 
 -- case: a NULL of the source does not go into a required column
 -- table: required
