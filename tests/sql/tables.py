@@ -51,6 +51,13 @@ AUTO = Mode("auto", 3)
 MODES = (COPY_ON_WRITE, FILE_DELETES, PARTITION_DELETES, VECTORS, AUTO)
 JAVA_MODES = (COPY_ON_WRITE, FILE_DELETES, VECTORS)
 
+# A handful of rows pays neither for compiled plans nor for shuffles into several tasks.
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+
 
 @dataclass
 class Stage:
@@ -111,9 +118,10 @@ class Stage:
                 text = f"SELECT * FROM {query}" if query.startswith("VALUES") else query
                 spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {text}")
                 self.shown[name] = query
-        before = {key: spark.conf.get(key) for key in case.settings}
+        wanted = {**QUICK, **case.settings}
+        before = {key: spark.conf.get(key) for key in wanted}
         try:
-            for key, value in case.settings.items():
+            for key, value in wanted.items():
                 spark.conf.set(key, value)
             yield
         finally:
