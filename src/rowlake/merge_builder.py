@@ -12,13 +12,18 @@ one, and neither source nor table is touched before `execute` or `explain`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError
 from rowlake.sql.assignments import assignments_of, condition_of, match_of
 from rowlake.sql.clause_rules import first_broken_rule
 from rowlake.sql.execute_row_level import change_rows, explain_rows
 from rowlake.sql.row_statements import Action, Clause, Merge, When
+from rowlake.verbs.source import SourcePath
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,12 +34,28 @@ if TYPE_CHECKING:
 TARGET, SOURCE = "t", "s"
 
 
+class Source:
+    """What was handed in as source, shared by all steps of a builder."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    @cached_property
+    def rows(self) -> Any:
+        """The source as a statement takes it: no text, and nothing that can be read only once."""
+        if isinstance(self.given, (str, Path)):
+            return SourcePath(str(self.given))
+        if isinstance(self.given, pa.RecordBatchReader):
+            return self.given.read_all()
+        return self.given
+
+
 @dataclass(frozen=True)
 class MergeBuilder:
     """A MERGE being put together; made by `Table.merge`."""
 
     table: Table
-    source: Any
+    source: Source
     on: str
     clauses: tuple[Clause, ...] = ()
     schema_evolution: bool = False
@@ -103,7 +124,7 @@ class MergeBuilder:
         """The statement that this builder stands for, with the source as it was handed in."""
         return Merge(
             name=tuple(self.table.handle.identifier),
-            source=self.source,
+            source=self.source.given,
             on=self.on,
             clauses=self.clauses,
             alias=TARGET,
@@ -115,7 +136,7 @@ class MergeBuilder:
         broken = first_broken_rule(self.clauses)
         if broken:
             raise InvalidStatementError(f"MERGE into {self.table.name}: {broken.text}.")
-        return self.statement
+        return replace(self.statement, source=self.source.rows)
 
     def _with(
         self,
@@ -137,4 +158,4 @@ class MergeBuilder:
 
 def merge_into(table: Table, source: Any, on: Any, options: Mapping[str, Any]) -> MergeBuilder:
     """Return a builder without clauses."""
-    return MergeBuilder(table, source, match_of(on, TARGET, SOURCE), options=dict(options))
+    return MergeBuilder(table, Source(source), match_of(on, TARGET, SOURCE), options=dict(options))

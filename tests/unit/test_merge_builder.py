@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import uuid
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from rowlake.sql import execute_row_level
 from rowlake.sql.literal_text import literal_text
 from rowlake.sql.parse import parse
 from rowlake.sql.row_statements import Assignment, Merge, Update
+from rowlake.verbs.source import SourcePath
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "qty": pa.array([5, 6], pa.int32())})
@@ -109,13 +111,12 @@ def test_columns_to_match_on(table, columns, expected) -> None:
     assert table.merge(ROWS, on=columns).on == expected
 
 
-def test_execution_gets_a_frame_and_the_options(lake, table, ran) -> None:
+def test_execution_gets_the_source_and_the_options(lake, table, ran) -> None:
     built = table.merge(ROWS, on=["id"], branch="b", mode="auto", deletes="position")
     assert built.when_matched_delete().execute() == "done"
     ((where, statement, options),) = ran
     assert where is lake
-    assert statement.source is not None
-    assert statement.source.equals(ROWS)
+    assert statement.source is ROWS
     assert (statement.alias, statement.source_alias, statement.name) == ("t", "s", ("ns", "t"))
     assert options == {"branch": "b", "mode": "auto", "deletes": "position"}
 
@@ -136,28 +137,10 @@ def test_nothing_is_read_before_execute_and_then_once(table, ran) -> None:
     assert all(statement.source.equals(ROWS) for _, statement, _ in ran)
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        ROWS.to_pylist(),
-        ROWS.to_batches()[0],
-        ROWS.to_pandas(),
-        pytest.param(ROWS, id="arrow"),
-    ],
-)
-def test_sources_are_those_of_append(table, ran, rows) -> None:
-    table.merge(rows, on=["id"]).when_matched_delete().execute()
-    assert ran[0][1].source.to_pylist() == ROWS.to_pylist()
-
-
-def test_polars_frames_and_tables_are_sources(lake, table, ran) -> None:
-    polars = pytest.importorskip("polars")
-    table.merge(polars.from_arrow(ROWS), on=["id"]).when_matched_delete().execute()
-    assert ran[0][1].source.to_pylist() == ROWS.to_pylist()
-    other = lake.table(("ns", "odd name"))
-    other.append(ROWS)
-    table.merge(other, on=["id"]).when_matched_delete().execute()
-    assert ran[1][1].source.to_pylist() == ROWS.to_pylist()
+@pytest.mark.parametrize("path", ["s3://bucket/a b.parquet", Path("/data/new.csv")])
+def test_paths_are_told_from_texts_of_relations(table, ran, path) -> None:
+    table.merge(path, on=["id"]).when_matched_delete().execute()
+    assert ran[0][1].source == SourcePath(str(path))
 
 
 def test_update_is_a_statement(lake, table, ran) -> None:
@@ -266,11 +249,6 @@ def test_a_branch_is_a_part_of_the_name(monkeypatch, verb) -> None:
             ),
             "MERGE into ns.t: Only the last MATCHED clause can be without a condition: those after "
             "this one would never be reached.",
-        ),
-        (
-            lambda t: t.merge(5, on=["id"]).when_matched_delete().execute(),
-            "Cannot read rows from a int. Give a Spark DataFrame, a pyarrow table or reader, a "
-            "pandas or polars frame, a list of dicts, or a path to Parquet, CSV or JSON.",
         ),
         (
             lambda t: t.update("a = 1"),

@@ -37,6 +37,16 @@ class SparkSource:
     frame: Any
 
 
+@dataclass(frozen=True)
+class SourcePath:
+    """A path to rows, where a plain text would be SQL."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
 Source: TypeAlias = ArrowSource | SparkSource
 
 
@@ -48,7 +58,7 @@ def source_of(rows: Any, engine: Engine, like: pa.Schema | None = None) -> Sourc
         return ArrowSource(rows.schema, iter([rows]))
     if isinstance(rows, pa.RecordBatchReader):
         return ArrowSource(rows.schema, iter(rows))
-    if isinstance(rows, (str, Path)):
+    if isinstance(rows, (str, Path, SourcePath)):
         return _from_path(str(rows), engine)
     if isinstance(rows, Sequence):
         return _from_dicts(rows, like)
