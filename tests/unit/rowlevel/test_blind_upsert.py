@@ -304,11 +304,11 @@ def test_equal_keys_that_are_equally_late_are_an_error(table):
 def test_neighbours_are_found_across_batches(lake, size):
     table = lake.create_table("shop.cut", SALES)
     twice = pa.concat_tables([sales(9), sales(1, 4)]).sort_by("id")
-    keys = blind._keys(view_of(table.handle), ["id"], "error")
+    keys = blind.upsert_keys(view_of(table.handle), ["id"], "error")
     with pytest.raises(CardinalityError) as caught:
         list(blind_kernel.unique_rows(twice.to_batches(max_chunksize=size), keys))
     assert caught.value.keys == ({"id": 4},)
-    keys = blind._keys(view_of(table.handle), ["id"], "latest by note")
+    keys = blind.upsert_keys(view_of(table.handle), ["id"], "latest by note")
     later = changed(sales(9), "z")
     both = pa.concat_tables([changed(sales(9), "a"), later])
     both = both.sort_by([("id", "ascending"), ("note", "ascending")])
