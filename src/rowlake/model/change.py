@@ -51,7 +51,9 @@ class Requirements:
     - `no_new_data`: no data file added since that may hold a row of `conflict_detection_filter`;
     - `no_new_deletes`: no delete file added since, and no data file removed, that may touch a row
       of the filter (serializable overwrites and deletes by filter);
-    - `no_new_deletes_for`: no delete added since that applies to these data files;
+    - `no_new_deletes_for`: no delete added since that applies to these data files; of those that
+      the change itself marks rows of (position deletes, vectors), none of the same rows: marks of
+      other rows are merged when it lands;
     - `files_exist`: these data files are still in the table.
     """
 

@@ -49,19 +49,25 @@ class MarkWriter:
     storage: Storage
 
     def write(self, marked: list[Marked]) -> pa.Table:
-        """Write the marks of some data files; return the delete files."""
+        """Write the marks of some data files; return the delete files. A failure leaves none."""
         if not marked:
             return WRITTEN_FILES.empty_table()
-        rows = self._vectors(marked) if self.format_version >= 3 else self._positions(marked)
-        return pa.Table.from_pylist(rows, WRITTEN_FILES)
+        begun: list[str] = []
+        write = self._vectors if self.format_version >= 3 else self._positions
+        try:
+            return pa.Table.from_pylist(write(marked, begun), WRITTEN_FILES)
+        except BaseException:
+            self.storage.delete(begun)
+            raise
 
-    def _location(self, suffix: str) -> str:
-        return f"{self.folder}/{uuid.uuid4()}-deletes.{suffix}"
+    def _location(self, suffix: str, begun: list[str]) -> str:
+        begun.append(f"{self.folder}/{uuid.uuid4()}-deletes.{suffix}")
+        return begun[-1]
 
-    def _vectors(self, marked: list[Marked]) -> list[dict[str, Any]]:
+    def _vectors(self, marked: list[Marked], begun: list[str]) -> list[dict[str, Any]]:
         blobs = [vector_blob(bitmap_of(mark.positions), mark.location) for mark in marked]
         puffin = write_puffin(blobs, created_by=f"rowlake {__version__}")
-        location = self._location("puffin")
+        location = self._location("puffin", begun)
         self.storage.write(location, puffin.data)
         return [
             _row(
@@ -77,14 +83,14 @@ class MarkWriter:
             for mark, blob in zip(marked, puffin.blobs, strict=True)
         ]
 
-    def _positions(self, marked: list[Marked]) -> list[dict[str, Any]]:
+    def _positions(self, marked: list[Marked], begun: list[str]) -> list[dict[str, Any]]:
         groups: dict[Any, list[Marked]] = defaultdict(list)
         for mark in marked:
             by_partition = (mark.spec_id, mark.partition)
             groups[mark.location if self.granularity == "file" else by_partition].append(mark)
-        return [self._position_file(group) for group in groups.values()]
+        return [self._position_file(group, begun) for group in groups.values()]
 
-    def _position_file(self, group: list[Marked]) -> dict[str, Any]:
+    def _position_file(self, group: list[Marked], begun: list[str]) -> dict[str, Any]:
         pairs = pa.table(
             {
                 "file_path": pa.array(
@@ -93,7 +99,7 @@ class MarkWriter:
                 "pos": pa.array(np.concatenate([mark.positions for mark in group])),
             }
         )
-        made = write_position_deletes(self._location("parquet"), pairs, self.storage)
+        made = write_position_deletes(self._location("parquet", begun), pairs, self.storage)
         return _row(
             group[0],
             location=made.location,
