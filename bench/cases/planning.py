@@ -117,8 +117,8 @@ def partitions(lab: Lab) -> list[Contestant]:
             Step(step, partial(run, table, one_date(count)), int)
             for (step, table), count in zip(found.items(), counts, strict=True)
         )
-        slow = name == "pyiceberg"
-        return Contestant(name, steps, max_rounds=1 if slow else None, needs_warmup=not slow)
+        most = 1 if name == "pyiceberg" else None
+        return Contestant(name, steps, max_rounds=most, needs_warmup=name == "iceberg-java")
 
     return entrants(lab.wanted("rowlake", "iceberg-java", "pyiceberg"), make)
 
