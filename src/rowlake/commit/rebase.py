@@ -99,13 +99,16 @@ class Rebase:
         if not wanted or not marking.num_rows:
             return {}
         marks: dict[str, _Mark] = {}
+        twice: set[str] = set()
         for row in marking.select([*FACTS, "spec_id", "partition"]).to_pylist():
             delete = delete_file(row)
             place = Place(row["spec_id"], tuple(row["partition"]))
             named = delete.referenced_data_file
             paths = [named] if named else list(all_positions(delete, self.storage))
+            # Two delete files about one data file are no operation's of ours: not merged.
+            twice |= marks.keys() & set(paths)
             marks |= {path: _Mark(place, delete, named is not None) for path in paths}
-        return {path: mark for path, mark in marks.items() if path in wanted}
+        return {path: mark for path, mark in marks.items() if path in wanted - twice}
 
     def onto(self, handle: TableHandle) -> Rebased | Breach:
         """Return the change for the head of its branch; writes delete files where marks merge."""
