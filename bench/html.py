@@ -118,7 +118,7 @@ def step_rows(step: str, measured: list[dict[str, Any]], ours: str) -> str:
 
 def step_row(step: str, found: dict[str, Any], base: float | None) -> str:
     median = found["median"]
-    facts = {name: median[name] for name in found["samples"][0]["facts"] if name in median}
+    facts = {name: median[name] for name in found["samples"][0]["facts"] if median.get(name)}
     ratio = f"{median['wall_s'] / base:.2f}" if base else ""
     peak = size(median["peak_bytes"]) if median.get("peak_bytes") else ""
     cells = [seconds(median["wall_s"]), seconds(median["cpu_s"]), ratio, peak]

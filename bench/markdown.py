@@ -143,7 +143,7 @@ def case_section(case: dict[str, Any]) -> str:
 
 def _facts(found: dict[str, Any]) -> str:
     median, facts = found["median"], found["samples"][0]["facts"]
-    names = [name for name in facts if name in median]
+    names = [name for name in facts if median.get(name)]
     return ", ".join(f"{name} {quantity(name, median[name])}" for name in names)
 
 

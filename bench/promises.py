@@ -194,21 +194,14 @@ ROW_LEVEL = [
             ),
         )
     ),
+    times_less(10, "Upsert of 1 M keys", "upsert", "upsert", "rowlake-auto", ("delta-rs",)),
     times_less(
         10,
-        "Upsert of many keys",
-        "upsert",
-        "upsert",
-        "rowlake-auto",
-        ("delta-rs", "pyiceberg-upsert"),
-    ),
-    times_less(
-        10,
-        "Upsert of 1 000 keys",
+        "Upsert of 1 000 keys (its time grows with keys times rows)",
         "upsert_1k",
         "upsert",
         "rowlake-auto",
-        ("delta-rs", "pyiceberg-upsert"),
+        ("pyiceberg-upsert",),
     ),
     Target(
         "MERGE into a target that is ten times as large: peak memory within 1.1×",

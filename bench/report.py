@@ -132,6 +132,7 @@ def _cells(found: Measurement, measurements: Iterable[Measurement], name: str) -
     wall = found.median("wall_s")
     ratio = f"{wall / ours[0].median('wall_s'):.2f}" if ours else ""
     facts = [name for name in found.metrics() if name in found.samples[0].facts]
+    facts = [name for name in facts if found.median(name)]
     return [
         found.step,
         found.system,
