@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -142,6 +143,8 @@ def main(arguments: list[str]) -> int:
         peers=tuple(parsed.peers),
         full=parsed.full,
     )
+    # Asked to end, a run keeps what it has measured, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     outcomes, path = run(options, console)
     if parsed.docs:
         markdown.write_document(path)

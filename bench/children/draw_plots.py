@@ -17,7 +17,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 # Ours in blues, Iceberg in reds, Delta in greens, Python libraries and limits in greys and gold.
 STYLES: dict[str, tuple[str, str, str]] = {
@@ -115,7 +115,9 @@ def per_round(results: dict[str, Any], steps: tuple[str, ...], heading: str) -> 
             axis.plot(range(1, len(walls) + 1), walls, label=system, **style(system))
         axis.set_title(wrapped(titles(results)[case]), fontsize=9.5)
         finish_axis(axis, "round", "wall time")
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        rounds = max(len(walls) for walls in lines.values())
+        axis.set_xlim(0.7, rounds + 0.3)
+        axis.set_xticks(range(1, rounds + 1))
     for axis in axes[len(panels) :]:
         axis.axis("off")
     figure.suptitle(heading, fontsize=13)
