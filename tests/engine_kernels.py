@@ -123,3 +123,25 @@ def sleepy(folder, task):
     (Path(folder) / f"begun-{task}").touch()
     time.sleep(60)
     yield pa.RecordBatch.from_pydict({"n": [task]}, NUMBERS)
+
+
+DIGITS = pa.schema([pa.field("digit", pa.int32()), pa.field("number", pa.int32())])
+SEEN = pa.schema([pa.field("digit", pa.int32()), pa.field("rows", pa.int64())])
+
+
+def numbers_by_last_digit(batches):
+    """Yield numbers with their last digits; nulls have the digit 0."""
+    for batch in batches:
+        digits = pa.array([abs(n or 0) % 10 for n in batch.column(0).to_pylist()], pa.int32())
+        yield pa.RecordBatch.from_arrays([digits, batch.column(0)], schema=DIGITS)
+
+
+def digits_seen(batches):
+    """Yield how many rows of each digit came to this task."""
+    digits = [digit for batch in batches for digit in batch.column(0).to_pylist()]
+    rows = [{"digit": digit, "rows": digits.count(digit)} for digit in set(digits)]
+    yield pa.RecordBatch.from_pylist(rows, schema=SEEN)
+
+
+def rows_as_they_come(batches):
+    return batches

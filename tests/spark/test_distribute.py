@@ -4,17 +4,20 @@ import datetime
 import itertools
 import uuid
 from collections import defaultdict
+from decimal import Decimal
+from random import Random
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as f
 
-from rowlake.engine.distribute import HELPER, distribute, key_column
-from rowlake.engine.spark import Engine
+import rowlake
+from rowlake.engine.distribute import key_column
+from rowlake.engine.spark import Engine, Spread
 from rowlake.model.partition import SortField
 from rowlake.model.schema import Schema
 from rowlake.model.transform import apply_transform
-from rowlake.write.distribution import Distribution, Kind
+from tests import engine_kernels as kernels
 
 UTC = datetime.timezone.utc
 HOURS = [datetime.timedelta(hours=7 * number) for number in range(-300, 300)]
@@ -85,28 +88,55 @@ def frame(engine):
     return engine.from_arrow(pa.table(list(ARRAYS.values()), schema=SCHEMA.arrow)).repartition(4)
 
 
-def test_hash_brings_partitions_together_and_leaves_no_column_behind(engine, frame):
-    keys = (SortField(IDS["i"], "truncate[100]"), SortField(IDS["i"], "bucket[2]"))
-    spread = distribute(frame, Distribution(Kind.HASH, keys), SCHEMA, slots=2, asked=True)
+def test_ranges_keep_neighbours_together(engine, frame):
+    spread = engine.ordered_by(frame, (SortField(IDS["i"], "identity"),), SCHEMA)
     assert spread.columns == frame.columns
-    assert HELPER.format(0) not in spread.columns
-    assert spread.count() == 601
-
-
-def test_range_keeps_neighbours_together(engine, frame):
-    keys = (SortField(IDS["i"], "identity"),)
-    spread = distribute(frame, Distribution(Kind.RANGE, keys), SCHEMA, slots=2, asked=True)
     spans = sorted(
         (min(found - {None}), max(found - {None})) for found in tasks_of(spread).values()
     )
     assert all(one[1] < other[0] for one, other in itertools.pairwise(spans))
 
 
-def test_nothing_is_shuffled_where_nothing_asks_for_it(engine, frame):
-    keys = (SortField(IDS["i"], "identity"),)
-    unasked = Distribution(Kind.HASH, keys)
-    assert distribute(frame, unasked, SCHEMA, slots=1, asked=False) is frame
-    assert distribute(frame, Distribution(Kind.NONE), SCHEMA, slots=2, asked=True) is frame
+def test_what_a_spread_yields_comes_together_by_its_key(engine, frame):
+    spread = Spread(kernels.numbers_by_last_digit, kernels.DIGITS, "digit")
+    found = engine.consume(
+        frame.select("i").repartition(4), kernels.digits_seen, kernels.SEEN, spread=spread
+    )
+    rows = found.to_pylist()
+    assert sum(row["rows"] for row in rows) == 601
+    assert sorted(row["digit"] for row in rows) == list(range(10))
+
+
+@pytest.mark.parametrize("mode", [None, "hash", "none"])
+def test_appends_make_as_many_files_as_the_table_asks_for(tmp_path, spark, mode):
+    lake = rowlake.connect(warehouse=str(tmp_path), spark=spark)
+    asked = f"TBLPROPERTIES ('write.distribution-mode' = '{mode}')" if mode else ""
+    lake.sql("CREATE NAMESPACE db")
+    lake.sql(
+        "CREATE TABLE db.t (id bigint NOT NULL, name string, price decimal(9, 2)) "
+        f"USING iceberg PARTITIONED BY (bucket(3, id)) {asked}"
+    )
+    rows = spark.range(0, 4000, 1, 4).selectExpr(
+        "id", "concat('n', id) AS name", "CAST(id AS decimal(9, 2)) / 4 AS price"
+    )
+    done = lake.table("db.t").append(rows.withColumn("price", f.col("price").cast("decimal(9, 2)")))
+    assert done.data_files_added == (12 if mode == "none" else 3)
+    counted = lake.sql("SELECT count(*), sum(id), sum(price), max(name) FROM db.t").collect()[0]
+    assert tuple(map(str, counted)) == ("4000", "7998000", "1999500.00", "n999")
+
+
+@pytest.mark.parametrize("scale", [0, 2, 7, 15])
+def test_decimals_come_to_kernels_exactly(engine, scale):
+    largest = 10**15 - 1
+    near = itertools.chain.from_iterable((10**n - 1, 10**n, 10**n + 1) for n in range(15))
+    random = Random(scale)
+    whole = [largest, *near, *(random.randint(-largest, largest) for _ in range(20_000))]
+    numbers = [Decimal(n).scaleb(-scale) for n in (*whole, *(-n for n in whole))]
+    kind = pa.decimal128(15, scale)
+    wide = pa.array([None, *numbers], kind).cast(pa.decimal128(16, scale))
+    table = pa.table({"a.b": pa.array([None, *numbers], kind), "wide": wide, "n": range(len(wide))})
+    found = engine.consume(engine.from_arrow(table), kernels.rows_as_they_come, table.schema)
+    assert found.sort_by("n").to_pydict() == table.to_pydict()
 
 
 def test_uuids_are_kept_together_by_their_text(engine):

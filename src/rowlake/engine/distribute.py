@@ -1,8 +1,7 @@
-"""Spread a DataFrame's rows over tasks before they are written. Imports pyspark.
+"""Bring rows that are near each other into the same tasks before they are written. Imports pyspark.
 
-Comes in: a DataFrame with the table's columns and a `Distribution`. Goes out: the same rows,
-shuffled so that those of one partition (hash) or near each other (range) meet in few tasks.
-Adaptive execution sizes the tasks by bytes and splits heavy partitions, where the session has it.
+Comes in: a DataFrame with the table's columns and the keys of a range distribution. Goes out: the
+same rows, shuffled. Adaptive execution sizes the tasks by bytes, where the session has it.
 Transforms are Spark expressions wherever one groups rows as the transform does; only `bucket`,
 whose hash Spark lacks, is computed in Python, on its one column. A wrong guess here makes more
 files, never wrong ones: writers look at every row's partition themselves.
@@ -18,7 +17,6 @@ from pyspark.sql import functions as f
 from rowlake.engine.present import is_uuid
 from rowlake.engine.types import spark_schema
 from rowlake.model.transform import apply_transform, parse_transform
-from rowlake.write.distribution import Distribution, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,21 +33,9 @@ HELPER = "__rowlake_key_{}"
 SCALAR_PANDAS = 200  # PySpark's number for a function of one pandas series
 
 
-def distribute(
-    df: DataFrame, distribution: Distribution, schema: Schema, *, slots: int, asked: bool
-) -> DataFrame:
-    """Return the rows spread as the distribution says.
-
-    One that the table did not ask for is left out where there is one task at a time anyway:
-    a shuffle would cost, and save no file.
-    """
-    if distribution.kind is Kind.NONE or not distribution.keys or (slots == 1 and not asked):
-        return df
-    if distribution.kind is Kind.RANGE:
-        return df.repartitionByRange(*(_ordered(key, schema) for key in distribution.keys))
-    # Hints take columns only, so keys that are expressions become columns for a while.
-    keys = {HELPER.format(n): key_column(k, schema) for n, k in enumerate(distribution.keys)}
-    return df.withColumns(keys).hint("rebalance", *map(f.col, keys)).drop(*keys)
+def ordered_by(df: DataFrame, keys: tuple[SortField, ...], schema: Schema) -> DataFrame:
+    """Return the rows in tasks that hold one range of the keys each."""
+    return df.repartitionByRange(*(_ordered(key, schema) for key in keys))
 
 
 def cluster(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from rowlake.engine.worker import (
     pack,
     run_stream,
     run_tasks,
+    with_decimals,
     with_names,
 )
 
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from rowlake.engine.datasource import Planner
     from rowlake.model.partition import SortField
     from rowlake.model.schema import Schema
-    from rowlake.write.distribution import Distribution
 
 Kernel = Callable[[Any], Iterable[pa.RecordBatch]]
 StreamKernel = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
@@ -48,6 +49,15 @@ FRAMES_DDL = f"{FRAME_COLUMN} binary"
 # Tasks up to this size travel with the function, to every task; larger ones as rows, each to its
 # own task only.
 MAX_SHARED_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A kernel that runs first; what it yields is brought together by the column `key`."""
+
+    kernel: StreamKernel
+    schema: pa.Schema
+    key: str
 
 
 class Engine:
@@ -194,27 +204,36 @@ class Engine:
         kernel: StreamKernel,
         output: pa.Schema,
         *,
+        spread: Spread | None = None,
         label: str = "running tasks",
         progress: ProgressOption | None = None,
     ) -> pa.Table:
-        """Run the kernel over the batches of every partition; return what it yields."""
+        """Run the kernel over the batches of every partition; return what it yields.
+
+        With `spread` the kernel gets what that yields, all batches with one key in one task.
+        """
+        # pyspark is loaded by now: the frame is of it.
+        from rowlake.engine.batches import bounded_by_rows
+        from rowlake.engine.types import spark_schema
+
         shown = self.progress if progress is None else progress
-        if any("." in name or "`" in name for name in df.columns):
-            # PySpark takes a dot in a name for a path; the kernel gets the names back.
-            kernel = partial(with_names, tuple(df.columns), kernel)
-            df = df.toDF(*[f"c{number}" for number in range(len(df.columns))])
-        job = pack(Job(kernel, _schema_bytes(output)))
-        frame = df.mapInArrow(partial(run_stream, rowlake.__version__, job), FRAMES_DDL)
-        frames = run_job(self.spark, frame.toArrow, label, shown)
+        rows = df.schema
+        job = Job(kernel, _schema_bytes(output))
+        if spread is not None:
+            packing = Job(spread.kernel, _schema_bytes(spread.schema), as_is=True)
+            df = _mapped(df, packing, spark_schema(spread.schema))
+            # Adaptive execution sizes the tasks by bytes and splits heavy keys.
+            df = df.hint("rebalance", spread.key)
+        frame = _mapped(df, job, FRAMES_DDL)
+        with bounded_by_rows(self.spark, rows):
+            frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
 
-    def distributed(
-        self, df: DataFrame, distribution: Distribution, schema: Schema, *, asked: bool
-    ) -> DataFrame:
-        """Return the rows spread over tasks as a write wants them."""
-        from rowlake.engine.distribute import distribute
+    def ordered_by(self, df: DataFrame, keys: tuple[SortField, ...], schema: Schema) -> DataFrame:
+        """Return the rows in tasks that hold one range of the keys each."""
+        from rowlake.engine.distribute import ordered_by
 
-        return distribute(df, distribution, schema, slots=self.slots, asked=asked)
+        return ordered_by(df, keys, schema)
 
     def clustered(
         self,
@@ -254,7 +273,7 @@ class Engine:
         packed = tuple(pack(task) for task in tasks)
         count = len(packed)
         if sum(map(len, packed)) <= MAX_SHARED_BYTES:
-            shared = Job(**{**job.__dict__, "tasks": packed})
+            shared = replace(job, tasks=packed)
             numbers = self.spark.range(0, count, 1, count)
             return numbers.mapInArrow(_function(shared), schema)
         rows = pa.table({PAYLOAD_COLUMN: pa.array(packed, pa.binary())})
@@ -269,6 +288,22 @@ def _no_rows(_: Any) -> Iterator[pa.RecordBatch]:
 
 def _function(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     return partial(run_tasks, rowlake.__version__, pack(job))
+
+
+def _mapped(df: DataFrame, job: Job, schema: Any) -> DataFrame:
+    """Return what a stream kernel makes of a DataFrame's rows."""
+    # pyspark is loaded by now: the frame is of it.
+    from rowlake.engine.decimals import decimal_columns, with_whole_numbers
+
+    decimals = decimal_columns(df.schema)
+    if decimals:
+        df = with_whole_numbers(df, decimals)
+        job = replace(job, kernel=partial(with_decimals, decimals, job.kernel))
+    if any("." in name or "`" in name for name in df.columns):
+        # PySpark takes a dot in a name for a path; the kernel gets the names back.
+        job = replace(job, kernel=partial(with_names, tuple(df.columns), job.kernel))
+        df = df.toDF(*[f"c{number}" for number in range(len(df.columns))])
+    return df.mapInArrow(partial(run_stream, rowlake.__version__, pack(job)), schema)
 
 
 def _schema_bytes(schema: pa.Schema) -> bytes:

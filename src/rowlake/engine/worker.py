@@ -19,6 +19,7 @@ import zipimport
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 import rowlake
@@ -28,6 +29,9 @@ from rowlake.errors import EngineError, RowlakeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+# The place of a decimal column, its precision and its scale.
+DecimalColumn = tuple[int, int, int]
 
 FRAME_COLUMN = "frame"
 FRAMES = pa.schema([pa.field(FRAME_COLUMN, pa.binary())])
@@ -42,7 +46,8 @@ class Job:
 
     - `kernel`: takes a task (or a stream of batches) and yields batches of `output`;
     - `tasks`: packed tasks by number; None where they come in the batches;
-    - `presents`: rows go to Spark (`has_time`: its session knows TIME); else frames do;
+    - `presents`: rows go to Spark (`has_time`: its session knows TIME); else frames do, or,
+      with `as_is`, what the kernel yields, which has Spark's types;
     - `marks_errors`: pack RowlakeErrors for the driver, which unpacks them.
     """
 
@@ -50,6 +55,7 @@ class Job:
     output: bytes
     tasks: tuple[bytes, ...] | None = None
     presents: bool = False
+    as_is: bool = False
     has_time: bool = True
     marks_errors: bool = True
 
@@ -99,6 +105,35 @@ def with_names(
     return kernel(batch.rename_columns(list(names)) for batch in batches)
 
 
+def with_decimals(
+    decimals: tuple[DecimalColumn, ...],
+    kernel: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
+    batches: Iterator[pa.RecordBatch],
+) -> Iterable[pa.RecordBatch]:
+    """Run a stream kernel on batches some of whose whole numbers are decimals again."""
+    return kernel(_with_decimals(decimals, batch) for batch in batches)
+
+
+def _with_decimals(decimals: tuple[DecimalColumn, ...], batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = batch.columns
+    for place, precision, scale in decimals:
+        columns[place] = _decimals(columns[place], pa.decimal128(precision, scale))
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _decimals(whole: pa.Array, to: pa.DataType) -> pa.Array:
+    """Return longs as decimals: two little-endian words a value, the upper one all sign."""
+    if not len(whole):
+        return pa.array([], to)
+    validity, values = whole.buffers()
+    longs = np.frombuffer(values, dtype="<i8", count=whole.offset + len(whole))
+    words = np.empty((len(longs), 2), dtype="<i8")
+    words[:, 0] = longs
+    np.right_shift(longs, 63, out=words[:, 1])
+    buffers = [validity, pa.py_buffer(words)]
+    return pa.Array.from_buffers(to, len(whole), buffers, whole.null_count, whole.offset)
+
+
 def _task_results(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for value in batch.column(0):
@@ -110,6 +145,8 @@ def _outgoing(job: Job, results: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
     try:
         if job.presents:
             yield from map(Presenter(job.output_schema, has_time=job.has_time), results)
+        elif job.as_is:
+            yield from results
         else:
             yield from as_frames(results)
     except RowlakeError as error:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.catalog.holding import admit_write
+from rowlake.engine.spark import Spread
 from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.model.change import Change, Isolation, Operation, Requirements, no_files
@@ -27,10 +28,12 @@ from rowlake.verbs.match import matched_batches, matched_frame
 from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.source import ArrowSource, source_of
 from rowlake.write.context import write_context
-from rowlake.write.distribution import choose_distribution
+from rowlake.write.distribution import Kind, choose_distribution
 from rowlake.write.kernel import remove_attempt, write_batches
+from rowlake.write.spread import KEY_COLUMN, KEYS, SPREAD, spread_batches, write_spread
 
 DISTRIBUTION_MODE = "write.distribution-mode"
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 REPLACE_PARTITIONS = "replace-partitions"
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.verbs.source import Source
+    from rowlake.write.context import WriteContext
 
 
 @dataclass(frozen=True)
@@ -186,26 +190,41 @@ def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions
     if isinstance(source, ArrowSource):
         matched = matched_batches(source.schema, source.batches, view)
         return pa.Table.from_batches(list(write_batches(context, matched)), WRITTEN_FILES)
-    distribution = choose_distribution(view.properties, view.spec, view.sort_order)
-    frame = engine.distributed(
-        matched_frame(source.frame, view),
-        distribution,
-        view.schema,
-        asked=DISTRIBUTION_MODE in view.properties,
-    )
     try:
-        return engine.consume(
-            frame,
-            partial(write_batches, context),
-            WRITTEN_FILES,
-            label=f"writing {view.name}",
-            progress=options.progress,
-        )
+        return _write_frame(view, engine, matched_frame(source.frame, view), context, options)
     except BaseException:
         # A storage that cannot be listed must not hide why the write failed.
         with suppress(RowlakeError):
             remove_attempt(context, Storage(view.io_properties))
         raise
+
+
+def _write_frame(
+    view: TableView, engine: Engine, frame: Any, context: WriteContext, options: WriteOptions
+) -> pa.Table:
+    distribution = choose_distribution(view.properties, view.spec, view.sort_order)
+    spread, kernel = None, partial(write_batches, context)
+    # Where one task runs at a time a shuffle that nobody asked for costs, and saves no file.
+    if engine.slots > 1 or DISTRIBUTION_MODE in view.properties:
+        if distribution.kind is Kind.RANGE and distribution.keys:
+            frame = engine.ordered_by(frame, distribution.keys, view.schema)
+        elif distribution.kind is Kind.HASH and distribution.keys:
+            spread = Spread(partial(spread_batches, context, _keys(engine)), SPREAD, KEY_COLUMN)
+            kernel = partial(write_spread, context)
+    return engine.consume(
+        frame,
+        kernel,
+        WRITTEN_FILES,
+        spread=spread,
+        label=f"writing {view.name}",
+        progress=options.progress,
+    )
+
+
+def _keys(engine: Engine) -> int:
+    """Return how many keys rows are spread by: enough for all tasks after the shuffle."""
+    asked = engine.setting(SHUFFLE_PARTITIONS)
+    return max(KEYS, int(asked)) if asked and asked.isdigit() else KEYS
 
 
 def _replaced_partitions(written: pa.Table) -> frozenset[tuple[int, tuple[bytes | None, ...]]]:

@@ -26,15 +26,24 @@ if TYPE_CHECKING:
 
 PIECE_ROWS = 256 * 1024
 PIECE_BYTES = 64 * 1024 * 1024
+ENOUGH_ROWS = 64 * 1024
 
 
 def write_batches(
-    context: WriteContext, batches: Iterable[pa.RecordBatch]
+    context: WriteContext,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    enough_rows: int = ENOUGH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
-    """Write the batches; yield the files written (nothing for no rows)."""
+    """Write the batches; yield the files written (nothing for no rows).
+
+    Batches of fewer than `enough_rows` are joined first.
+    """
     files = TaskFiles(context)
     try:
-        conformed = (conform(batch, context.schema) for batch in batches if len(batch))
+        bound = min(PIECE_BYTES, context.buffer_size_in_bytes)
+        joined = pieces(batches, enough_rows, bound)
+        conformed = (conform(batch, context.schema) for batch in joined)
         if context.sort:
             for run in sorted_runs(conformed, context):
                 _write(context, files, run)
@@ -52,23 +61,34 @@ def _write(context: WriteContext, files: TaskFiles, batches: Iterable[pa.RecordB
     is_partitioned = not context.spec.is_unpartitioned
     fans_out = is_partitioned and context.fanout and not context.sort
     writer = FanOutWriter(files) if fans_out else ClusteredWriter(files)
-    for piece in pieces(batches) if is_partitioned else batches:
+    for piece in batches:
         for key, part in split_by_partition(piece, context.spec, context.schema):
             writer.add(key, files.stored(part))
     writer.close()
 
 
-def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows in batches large enough to be split by partition at little cost."""
+def pieces(
+    batches: Iterable[pa.RecordBatch],
+    enough_rows: int = ENOUGH_ROWS,
+    size_in_bytes: int = PIECE_BYTES,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows in batches that are worth casting and splitting, none of them empty.
+
+    Small batches are joined, large ones cut; one that has enough rows goes by itself.
+    """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
+        is_enough = len(batch) >= enough_rows
+        if waiting and (is_enough or not batch.schema.equals(waiting[0].schema)):
+            yield _joined(waiting)
+            waiting, rows, size = [], 0, 0
         for start in range(0, len(batch), PIECE_ROWS):
             part = batch.slice(start, PIECE_ROWS)
             waiting.append(part)
             rows += len(part)
             size += part.nbytes
-            if rows >= PIECE_ROWS or size >= PIECE_BYTES:
+            if is_enough or rows >= PIECE_ROWS or size >= size_in_bytes:
                 yield _joined(waiting)
                 waiting, rows, size = [], 0, 0
     if waiting:

@@ -34,6 +34,29 @@ class Codes:
     keys: list[bytes | None]
 
 
+@dataclass(frozen=True)
+class PartitionCodes:
+    """One number per row; equal numbers mean the same partition."""
+
+    rows: np.ndarray
+    spec: PartitionSpec
+    active: list[int]
+    coded: list[Codes]
+
+    def first_rows(self) -> np.ndarray:
+        """Return a row of each partition."""
+        places = np.full(int(self.rows.max()) + 1, -1, np.int64)
+        places[self.rows] = np.arange(len(self.rows))
+        return places[places >= 0]
+
+    def key(self, row: int) -> Key:
+        """Return the partition of a row."""
+        key: list[Any] = [None] * len(self.spec.fields)
+        for place, each in zip(self.active, self.coded, strict=True):
+            key[place] = each.keys[each.rows[row]]
+        return tuple(key)
+
+
 def column_at(batch: pa.RecordBatch, schema: Schema, field_id: int) -> pa.Array:
     """Return the values of a field, also inside structs; null where a struct above is null."""
     path = schema.paths.get(field_id)
@@ -49,13 +72,17 @@ def split_by_partition(
     batch: pa.RecordBatch, spec: PartitionSpec, schema: Schema
 ) -> list[tuple[Key, pa.RecordBatch]]:
     """Split a batch; an unpartitioned spec gives the batch as it is."""
-    active = [place for place, field in enumerate(spec.fields) if field.transform != "void"]
-    if not active or not len(batch):
+    if spec.is_unpartitioned or not len(batch):
         return [((None,) * len(spec.fields), batch)] if len(batch) else []
+    codes = partition_codes(batch, spec, schema)
+    return [(codes.key(first), part) for first, part in split_by_number(codes.rows, batch)]
+
+
+def partition_codes(batch: pa.RecordBatch, spec: PartitionSpec, schema: Schema) -> PartitionCodes:
+    """Return a number per row of a batch; the spec has fields that are not void."""
+    active = [place for place, field in enumerate(spec.fields) if field.transform != "void"]
     coded = [_codes(batch, spec.fields[place], schema) for place in active]
-    rows = _combined(coded)
-    groups = [(first, part) for first, part in _groups(rows, batch)]
-    return [(_key(spec, active, coded, first), part) for first, part in groups]
+    return PartitionCodes(_combined(coded), spec, active, coded)
 
 
 def _codes(batch: pa.RecordBatch, field: PartitionField, schema: Schema) -> Codes:
@@ -104,12 +131,13 @@ def _dense(rows: np.ndarray) -> tuple[np.ndarray, int]:
     return numbers.reshape(-1), len(found)
 
 
-def _groups(rows: np.ndarray, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
-    """Return (first row, rows) of each group; without copying where rows come grouped."""
+def split_by_number(rows: np.ndarray, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
+    """Split a batch by a number per row: (first row, rows) of each; no copy where they come so."""
     changes = np.flatnonzero(rows[1:] != rows[:-1]) + 1
     starts = np.concatenate([[0], changes])
     ends = np.concatenate([changes, [len(rows)]])
-    if len(np.unique(rows[starts])) == len(starts):
+    may_be_grouped = len(starts) <= int(rows.max()) + 1
+    if may_be_grouped and len(np.unique(rows[starts])) == len(starts):
         return [
             (int(start), batch.slice(start, end - start))
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
@@ -124,10 +152,3 @@ def _groups(rows: np.ndarray, batch: pa.RecordBatch) -> list[tuple[int, pa.Recor
         # Each group is taken by itself, so that writing it gives its memory back.
         groups.append((int(firsts[group]), batch.take(taken)))
     return groups
-
-
-def _key(spec: PartitionSpec, active: list[int], coded: list[Codes], row: int) -> Key:
-    key: list[Any] = [None] * len(spec.fields)
-    for place, each in zip(active, coded, strict=True):
-        key[place] = each.keys[each.rows[row]]
-    return tuple(key)

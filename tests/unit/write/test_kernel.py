@@ -90,7 +90,8 @@ def test_a_kernel_closed_early_removes_its_files(tmp_path):
         raise GeneratorExit
 
     properties = {"write.target-file-size-bytes": "1000"}
-    kernel = write_batches(context_of(view_of(tmp_path, FIELDS, properties=properties)), batches())
+    context = context_of(view_of(tmp_path, FIELDS, properties=properties))
+    kernel = write_batches(context, batches(), enough_rows=1)
     with pytest.raises(GeneratorExit):
         next(kernel)
     assert seen
