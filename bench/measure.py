@@ -18,7 +18,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bench.processes import Forgotten, Tree, Usage, unshared_bytes, usage
+from bench.processes import Forgotten, Tree, Usage, memory_of, usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +122,7 @@ class Watch:
     def _look(self) -> None:
         pids = self._tree.pids()
         self._forgotten.look(pids)
-        self.peak_bytes = max(self.peak_bytes, sum(map(unshared_bytes, pids)))
+        self.peak_bytes = max(self.peak_bytes, memory_of(self._tree, pids))
 
 
 def measure(work: Callable[[], Any]) -> tuple[Sample, Any]:

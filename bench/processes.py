@@ -93,6 +93,25 @@ def unshared_bytes(pid: int) -> int:
     return (int(fields[1]) - int(fields[2])) * PAGE
 
 
+def program_of(pid: int) -> str:
+    """Return the name of the program that a process runs; empty where it has ended."""
+    try:
+        return (PROC / str(pid) / "exe").readlink().name
+    except OSError:
+        return ""
+
+
+def memory_of(tree: Tree, pids: list[int]) -> int:
+    """Return the resident memory of processes, that of a JVM once.
+
+    A JVM that is about to start a program (Hadoop sets permissions so) is for a moment two
+    processes with one memory.
+    """
+    java = {pid for pid in pids if program_of(pid) == "java"}
+    forks = {pid for parent in java for pid in tree.children_of(parent, pids) if pid in java}
+    return sum(unshared_bytes(pid) for pid in pids if pid not in forks)
+
+
 def forgets_children(pid: int) -> bool:
     """True where a process ignores SIGCHLD, so that its ended children are not accounted."""
     try:

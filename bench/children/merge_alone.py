@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bench import session
 from bench.editors.base import MERGE
 from bench.measure import Watch
-from bench.processes import Tree, unshared_bytes
+from bench.processes import Tree, program_of, unshared_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,15 +47,8 @@ class PythonPeak:
     def _watch(self) -> None:
         tree = Tree()
         while not self._done.wait(0.05):
-            python = [pid for pid in tree.pids() if "java" not in _name(pid)]
+            python = [pid for pid in tree.pids() if program_of(pid).startswith("python")]
             self.peak = max(self.peak, sum(map(unshared_bytes, python)))
-
-
-def _name(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text()
-    except OSError:
-        return ""
 
 
 def statement_runner(system: str, spark: Any, warehouse: str) -> Callable[[str, str], None]:

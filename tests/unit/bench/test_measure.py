@@ -5,7 +5,7 @@ import time
 import pytest
 
 from bench.measure import Measurement, Reported, Sample, measure
-from bench.processes import forgets_children, unshared_bytes
+from bench.processes import forgets_children, program_of, unshared_bytes
 
 BURN = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
 
@@ -88,6 +88,24 @@ def test_median_is_over_all_samples_and_metrics_are_the_common_ones():
 
 def test_a_process_that_has_ended_uses_no_memory():
     assert unshared_bytes(2**22 + 1) == 0
+
+
+def test_a_jvm_that_is_two_processes_for_a_moment_counts_once(monkeypatch):
+    from bench import processes
+
+    tree = processes.Tree()
+    tree._parents = {1: 0, 2: 1, 3: 2, 4: 2}
+    names = {1: "python3", 2: "java", 3: "java", 4: "python3"}
+    monkeypatch.setattr(processes, "program_of", names.get)
+    monkeypatch.setattr(processes, "unshared_bytes", lambda pid: 10**pid)
+    assert processes.memory_of(tree, [1, 2, 3, 4]) == 10 + 100 + 10_000
+
+
+def test_the_program_of_a_process_is_known_by_its_file():
+    import os
+
+    assert program_of(os.getpid()).startswith("python")
+    assert program_of(2**22 + 1) == ""
 
 
 def test_an_unknown_metric_is_an_error():
