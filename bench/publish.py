@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ PLOTS = "plots"
 def publish(results: Path, cache: Path, console: Console) -> Path:
     """Draw the plots and write the report; without plots where matplotlib cannot be had."""
     folder = results.parent / PLOTS
+    # Plots of an earlier run would pass for this one's.
+    shutil.rmtree(folder, ignore_errors=True)
     try:
         captions = run_script("plots", cache, SCRIPT, str(results), str(folder))
     except (RuntimeError, OSError) as error:
