@@ -20,27 +20,6 @@ if TYPE_CHECKING:
     from tests.sql.case_files import Case
     from tests.sql.tables import Mode, Stage
 
-# What rowlake does not do as Spark does yet.
-PENDING = {
-    "a condition of random numbers is refused",
-    "random numbers in ON are refused",
-    "random numbers in a clause's condition are refused",
-    "random numbers cannot pick rows",
-    "schema evolution adds a column of the source",
-    "schema evolution lets stars leave out columns that the source lacks",
-    "schema evolution widens a number",
-    "schema evolution sets a named column that is new",
-    "schema evolution adds a field of a struct",
-    "a struct of the source that lacks a field is refused",
-    "a struct that lacks a field is refused",
-    "an insert cannot name a field of a struct",
-    "metadata columns can be a value",
-    "several fields of a struct are set",
-    "a field of a struct in a struct is set",
-    "setting a field of a NULL struct makes a struct",
-    "setting a field of a NULL struct in a struct makes one",
-    "a long that does not fit is no error where no row has it",
-}
 
 # All modes of all cases take minutes; without this variable each case runs in some modes, which
 # differ from case to case.
@@ -53,8 +32,7 @@ def chosen() -> Iterator[Any]:
         first = crc32(case.name.encode())
         for step in range(MODES_OF_A_CASE):
             mode = MODES[(first + step) % len(MODES)]
-            pending = [pytest.mark.xfail(strict=False)] if case.name in PENDING else []
-            yield pytest.param(case, mode, id=f"{case}-{mode}", marks=pending)
+            yield pytest.param(case, mode, id=f"{case}-{mode}")
 
 
 @pytest.mark.parametrize(("case", "mode"), list(chosen()))

@@ -23,6 +23,8 @@ _TOLD = re.compile(
 )
 _WORKER_LOST = ("Python worker exited unexpectedly", "Python worker failed to connect back")
 _LAST_LINES = 12
+# Spark's own account of an error: [CLASS.OF_ERROR] text.
+_SPARKS = re.compile(r"(\[[A-Z][A-Z_.]+\] [^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)")
 
 SHIPPING = (
     "Install the same rowlake on the executors (in their image), or send it along: "
@@ -83,6 +85,9 @@ def translated(cause: Exception, label: str) -> Exception:
             f"Spark lost a Python worker while {label}, often for want of memory. Give executors "
             f"more (spark.executor.memoryOverhead, spark.executor.pyspark.memory) and run again."
         )
+    found = _SPARKS.search(text)
+    if found is not None and type(cause).__module__.startswith("py4j"):
+        return EngineError(f"Spark failed while {label}: {found.group(1)}")
     if "rowlake/engine/worker.py" in text:
         return InternalError(f"A task failed while {label}: {_python_part(text)}")
     return cause

@@ -53,7 +53,8 @@ class Assignment:
     """How columns are matched.
 
     `columns`: the column list of the INSERT; `static`: PARTITION (column = value), as SQL texts;
-    `ansi`: whether the session's CAST raises on overflow by itself.
+    `ansi`: whether the session's CAST raises on overflow by itself; `whole_structs`: a struct must
+    have every field of the column's.
     """
 
     table: str
@@ -62,6 +63,7 @@ class Assignment:
     static: Mapping[str, str] = field(default_factory=dict)
     names: Names = field(default_factory=Names)
     ansi: bool = True
+    whole_structs: bool = False
 
 
 def assigned(
@@ -157,6 +159,7 @@ def converted(expression: str, source: str, target: TargetColumn, how: Assignmen
         one is None
         or other is None
         or not is_assignable(one, other, how.names if how.by_name else None)
+        or (how.whole_structs and not _has_every_field(one, other, how.names))
     ):
         raise SchemaMismatchError(
             f"Cannot write {source} to column {target.name} of {how.table}, which is "
@@ -200,6 +203,20 @@ def _are_fields_assignable(source: Struct, target: Struct, names: Names | None) 
     for given in source.fields:
         wanted = [found for found in target.fields if names.same(found.name, given.name)]
         if len(wanted) != 1 or not is_assignable(given.type, wanted[0].type, names):
+            return False
+    return True
+
+
+def _has_every_field(source: Type, target: Type, names: Names) -> bool:
+    if isinstance(source, List) and isinstance(target, List):
+        return _has_every_field(source.element, target.element, names)
+    if isinstance(source, Map) and isinstance(target, Map):
+        return _has_every_field(source.value, target.value, names)
+    if not isinstance(source, Struct) or not isinstance(target, Struct):
+        return True
+    for wanted in target.fields:
+        found = [given for given in source.fields if names.same(given.name, wanted.name)]
+        if not found or not _has_every_field(found[0].type, wanted.type, names):
             return False
     return True
 

@@ -11,6 +11,7 @@ from rowlake.sql.condition import pushed_condition
 from rowlake.sql.lexer import quote, quote_parts, readable
 from rowlake.sql.run import run_query
 from rowlake.sql.session import Lookup, need_table
+from rowlake.sql.sides import refuse_random
 from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def delete_rows(lake: Lake, statement: Delete, arguments: Any, **options: Any) -
 
 def _selection(lake: Lake, statement: Delete, view: TableView, arguments: Any) -> Selection:
     assert statement.where is not None
+    refuse_random(statement.where, "the condition of DELETE")
     visible = statement.alias or statement.name[-1]
     pushed = pushed_condition(
         statement.where,

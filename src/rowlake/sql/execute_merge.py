@@ -10,9 +10,11 @@ from rowlake.rowlevel.change import change_rows
 from rowlake.rowlevel.staging import staging
 from rowlake.sql.merge_by_join import by_join
 from rowlake.sql.merge_by_key import by_key
+from rowlake.sql.merge_evolve import evolved
 from rowlake.sql.merge_source import merge_source
 from rowlake.sql.merging import prepared
 from rowlake.sql.row_target import row_target
+from rowlake.sql.row_values import is_sparks
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
 def merge_rows(lake: Lake, statement: Merge, arguments: Any, **options: Any) -> Result:
     """Run a MERGE into a table of the lake or a branch of one."""
     target = row_target(lake, statement.name, statement.alias, "merge into", options)
-    merging = prepared(target, statement, merge_source(target, statement, arguments), arguments)
+    source = merge_source(target, statement, arguments)
+    if statement.schema_evolution:
+        target = evolved(target, statement, source, options)
+    merging = prepared(target, statement, source, arguments)
     planned = by_key(merging)
     if planned is not None:
         try:
@@ -42,8 +47,7 @@ def _may_be_unneeded(error: Exception) -> bool:
     By key, values are evaluated for every source row, also for those that no clause uses; the
     join evaluates them only where they are used, and raises where the error is real.
     """
-    is_sparks = type(error).__module__.startswith("pyspark.errors")
-    return is_sparks or isinstance(error, SchemaMismatchError)
+    return is_sparks(error) or isinstance(error, SchemaMismatchError)
 
 
 def _run(merging: Merging, planned: Prepared) -> Result:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import TRUE
+from rowlake.model.result import Result
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.plan.bind import bind
 from rowlake.rowlevel.change import change_rows
@@ -24,16 +25,15 @@ from rowlake.sql.condition import pushed_condition
 from rowlake.sql.lexer import quote, quote_parts
 from rowlake.sql.row_assign import assigned_columns, stored_text
 from rowlake.sql.row_target import row_target
-from rowlake.sql.row_values import constants, spark_types
+from rowlake.sql.row_values import constants_of, is_sparks, spark_types
 from rowlake.sql.run import run_query
-from rowlake.sql.sides import Side, Sides, requalified
+from rowlake.sql.sides import Side, Sides, refuse_random, requalified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowlake.lake import Lake
     from rowlake.model.predicate import Predicate
-    from rowlake.model.result import Result
     from rowlake.sql.row_assign import Assigned
     from rowlake.sql.row_statements import Update
     from rowlake.sql.row_target import RowTarget
@@ -47,12 +47,25 @@ def update_rows(lake: Lake, statement: Update, arguments: Any, **options: Any) -
     found = assigned_columns(statement.assignments, target)
     sides = Sides(Side(target.visible, tuple(target.view.schema.arrow.names)), names=target.names)
     predicate, exact = _predicate(statement, target)
-    constant = all(sides.is_constant(text) for each in found for text in each.texts)
-    if exact and constant and not arguments:
-        clause = TaskClause(When.MATCHED, Action.UPDATE, values=constants(target, found))
+    refuse_random(statement.where, "the condition of UPDATE")
+    try:
+        values = None if arguments or not exact else constants_of(target, found, sides)
+    except Exception as error:
+        if is_sparks(error) and not _selects_any(target, statement):
+            return Result("update")
+        raise
+    if values is not None:
+        clause = TaskClause(When.MATCHED, Action.UPDATE, values=values)
         change = RowChange("update", (clause,), predicate=predicate)
         return change_rows(target.handle, lake.engine, change, target.options)[1]
     return _with_spark(target, statement, found, predicate, arguments)
+
+
+def _selects_any(target: RowTarget, statement: Update) -> bool:
+    """Tell whether there is a row to update: a value that no row gets cannot be wrong."""
+    text = f"SELECT 1 FROM {quote_parts(statement.name)} AS {quote(target.visible)}"
+    rows = run_query(target.lake, f"{text} WHERE {statement.where or 'TRUE'} LIMIT 1")
+    return bool(rows.collect())
 
 
 def _predicate(statement: Update, target: RowTarget) -> tuple[Predicate, bool]:

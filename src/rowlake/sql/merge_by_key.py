@@ -23,8 +23,8 @@ from rowlake.sql.condition import pushed_condition
 from rowlake.sql.conditions import conjuncts, unwrapped
 from rowlake.sql.lexer import Kind, Lexer, Token, quote
 from rowlake.sql.row_assign import stored_text
-from rowlake.sql.row_statements import Action, When
-from rowlake.sql.row_values import constants, spark_types
+from rowlake.sql.row_statements import When
+from rowlake.sql.row_values import constants_of, is_sparks, spark_types
 from rowlake.sql.run import fresh_name, run_query
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from rowlake.model.predicate import Predicate
     from rowlake.sql.merging import MergeClause, Merging
+    from rowlake.sql.row_assign import Assigned
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
@@ -136,6 +137,9 @@ def by_key(merging: Merging) -> Prepared | None:
         return None
     if not all(_is_one_sided(merging, clause) for clause in merging.clauses):
         return None
+    constants = [_constants(merging, clause) for clause in merging.clauses]
+    if any(found is None for found in constants):
+        return None
     staged = [
         text
         for clause in merging.clauses
@@ -149,8 +153,8 @@ def by_key(merging: Merging) -> Prepared | None:
     if matching is None:
         return None
     clauses = tuple(
-        _task_clause(merging, clause, condition or Condition(), types, columns)
-        for clause, condition in zip(merging.clauses, conditions, strict=True)
+        _task_clause(merging, clause, condition or Condition(), types, columns, fixed or {})
+        for clause, condition, fixed in zip(merging.clauses, conditions, constants, strict=True)
     )
     schema = merging.target.view.schema
     change = RowChange(
@@ -270,29 +274,43 @@ def _task_clause(
     condition: Condition,
     types: dict[str, str],
     columns: Columns,
+    fixed: dict[str, pa.Array],
 ) -> TaskClause:
     target = merging.target
-    changed = [
-        each
-        for each in clause.assigned
-        if each.plain is None or merging.sides.target_column(each.plain) != each.column.name
-    ]
     predicate = None if condition.target == TRUE else bind(condition.target, target.view.schema)
     if clause.when is When.NOT_MATCHED_BY_SOURCE:
-        values: dict[str, str | pa.Array] = dict(constants(target, changed))
-        return TaskClause(clause.when, clause.action, None, predicate, values)
+        return TaskClause(clause.when, clause.action, None, predicate, dict(fixed))
     values = {
         each.column.name: columns.add(
             stored_text(each, types, target),
             target.view.schema.arrow.field(each.column.name),
             each.plain,
         )
-        for each in changed
+        for each in _changed(merging, clause)
     }
     flag = columns.flag(condition.source)
-    if clause.action is Action.DELETE:
-        values = {}
     return TaskClause(clause.when, clause.action, flag, predicate, values)
+
+
+def _changed(merging: Merging, clause: MergeClause) -> list[Assigned]:
+    """Return what a clause sets to anything but what it is already."""
+    return [
+        each
+        for each in clause.assigned
+        if each.plain is None or merging.sides.target_column(each.plain) != each.column.name
+    ]
+
+
+def _constants(merging: Merging, clause: MergeClause) -> dict[str, pa.Array] | None:
+    """Return the values of rows that have no source row; None where they are not constant."""
+    if clause.when is not When.NOT_MATCHED_BY_SOURCE:
+        return {}
+    try:
+        return constants_of(merging.target, _changed(merging, clause), merging.sides)
+    except Exception as error:
+        if is_sparks(error):
+            return None
+        raise
 
 
 # --- keys

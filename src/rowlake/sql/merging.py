@@ -14,7 +14,7 @@ from rowlake.errors import InvalidStatementError, SchemaMismatchError
 from rowlake.sql.lexer import Lexer, quote
 from rowlake.sql.row_assign import Assigned, assigned_columns, default_text
 from rowlake.sql.row_statements import Action, When
-from rowlake.sql.sides import Side, Sides, requalified
+from rowlake.sql.sides import Side, Sides, refuse_random, requalified
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +77,7 @@ def prepared(target: RowTarget, statement: Merge, source: MergeSource, arguments
     def short(text: str) -> str:
         return requalified(text, statement.name, target.visible, target.names)
 
+    _refuse_random(statement)
     clauses = tuple(
         _clause(
             _rewritten(clause, partial(_scoped, short, clause.when, sides)),
@@ -127,6 +128,14 @@ def _scoped(short: Callable[[str], str], when: When, sides: Sides, written: str)
     return sides.about_source(text) if when is When.NOT_MATCHED else sides.about_target(text)
 
 
+def _refuse_random(statement: Merge) -> None:
+    refuse_random(statement.on, "ON of MERGE")
+    for clause in statement.clauses:
+        refuse_random(clause.condition, "a condition of MERGE")
+        for each in clause.assignments or ():
+            refuse_random(each.value, "a value of MERGE")
+
+
 def _rewritten(clause: Clause, rewrite: Callable[[str], str]) -> Clause:
     condition = None if clause.condition is None else rewrite(clause.condition)
     if clause.assignments is None:
@@ -141,6 +150,11 @@ def _clause(clause: Clause, target: RowTarget, sides: Sides, *, evolves: bool) -
         found = _star(clause, target, sides, evolves=evolves)
     elif clause.action is not Action.DELETE:
         found = assigned_columns(clause.assignments, target)
+    if clause.action is Action.INSERT and any(each.plain is None for each in found):
+        raise InvalidStatementError(
+            f"INSERT of the MERGE into {target.view.name} names a field of a struct: only whole "
+            "columns can be inserted."
+        )
     if clause.action is Action.INSERT:
         found = _complete(found, target)
     return MergeClause(clause.when, clause.action, clause.condition, tuple(found))

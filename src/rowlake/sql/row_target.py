@@ -47,7 +47,9 @@ class RowTarget:
     def assigning(self) -> Assigning:
         """How values are stored into columns."""
         ansi = setting(self.lake, "spark.sql.ansi.enabled", "true").lower() == "true"
-        return Assigning(self.view.name, by_name=True, names=self.names, ansi=ansi)
+        return Assigning(
+            self.view.name, by_name=True, names=self.names, ansi=ansi, whole_structs=True
+        )
 
 
 def row_target(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rowlake.sql.row_assign import Assigned
     from rowlake.sql.row_target import RowTarget
+    from rowlake.sql.sides import Sides
 
 
 def spark_types(texts: Sequence[str], run: Callable[[list[str]], Any]) -> dict[str, str]:
@@ -32,10 +33,25 @@ def spark_types(texts: Sequence[str], run: Callable[[list[str]], Any]) -> dict[s
     }
 
 
-def constants(target: RowTarget, found: Sequence[Assigned]) -> dict[str, pa.Array]:
-    """Return the value that each column gets in all rows, as an array of one value."""
-    if not found:
-        return {}
+def constants_of(
+    target: RowTarget, found: Sequence[Assigned], sides: Sides
+) -> dict[str, pa.Array] | None:
+    """Return the value that each column gets in all rows, as an array of one value.
+
+    None where a value is not constant. Spark's errors pass through; they are errors only where some
+    row gets the value (`is_sparks`).
+    """
+    if not all(each.plain is not None and sides.is_constant(each.plain) for each in found):
+        return None
+    return _evaluated(target, found) if found else {}
+
+
+def is_sparks(error: Exception) -> bool:
+    """Tell whether an error came of Spark's evaluating a value."""
+    return type(error).__module__.startswith("pyspark.errors")
+
+
+def _evaluated(target: RowTarget, found: Sequence[Assigned]) -> dict[str, pa.Array]:
 
     def run(listed: list[str]) -> Any:
         return run_query(target.lake, f"SELECT {', '.join(listed)}")

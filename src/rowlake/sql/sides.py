@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rowlake.errors import InvalidStatementError
 from rowlake.sql.conditions import column_path
 from rowlake.sql.lexer import Kind, Lexer, Token, quote
 from rowlake.sql.pushdown import spliced
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "EXISTS")
 # Functions of no column that give every row of a statement the same value.
 _STEADY = frozenset({"CURRENT_DATE", "CURRENT_TIMESTAMP", "NOW", "CAST", "DATE", "TIMESTAMP"})
+# Words of literals and of their types; any other word may be a column, a metadata column too.
+_LITERAL_WORDS = frozenset(
+    {
+        *("NULL", "TRUE", "FALSE", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "AS"),
+        *("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "LONG", "FLOAT", "DOUBLE", "STRING"),
+        *("DECIMAL", "BINARY", "BOOLEAN", "CURRENT_DATE", "CURRENT_TIMESTAMP", "X"),
+    }
+)
+_RANDOM = frozenset(
+    {
+        *("RAND", "RANDOM", "RANDN", "UUID", "SHUFFLE", "RANDSTR", "UNIFORM"),
+        *("MONOTONICALLY_INCREASING_ID", "SPARK_PARTITION_ID"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -53,8 +68,9 @@ class Sides:
         if self.mentions_target(text) or self.mentions_source(text):
             return False
         tokens = Lexer(text).all()
-        calls = [one.word for one, after in pairwise(tokens) if one.is_name and after.text == "("]
-        return all(word in _STEADY for word in calls) and not _has_query(tokens)
+        words = [path[0].upper() for path in _dotted(tokens)]
+        steady = all(word in _STEADY for word in _calls(tokens))
+        return steady and all(word in _LITERAL_WORDS for word in words)
 
     def target_column(self, text: str) -> str | None:
         """Return the top-level column of the target that an expression is, and nothing else."""
@@ -127,6 +143,23 @@ class Sides:
 
     def _is(self, name: str, side: Side) -> bool:
         return side.qualifier is not None and self.names.same(name, side.qualifier)
+
+
+def refuse_random(text: str | None, where: str) -> None:
+    """Refuse a condition that gives another answer each time it is asked, as Spark does."""
+    for word in _calls(Lexer(text or "").all()):
+        if word in _RANDOM:
+            raise InvalidStatementError(
+                f"{word.lower()}() cannot be used in {where}: it gives another value each time. "
+                "Put it into a column of a query first."
+            )
+
+
+def _calls(tokens: Sequence[Token]) -> list[str]:
+    """Return the names of the functions that a text calls, in upper case."""
+    return [
+        one.value.upper() for one, after in pairwise(tokens) if one.is_name and after.text == "("
+    ]
 
 
 def _has_query(tokens: Sequence[Token]) -> bool:
