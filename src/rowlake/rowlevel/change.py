@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowlake.catalog.handle import TableHandle
-    from rowlake.engine.spark import Engine
+    from rowlake.engine.spark import Engine, Kernel
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.plan.files import FilePlan
@@ -67,6 +67,29 @@ def change_rows(
             raise
     again = replace(change, reruns=change.reruns - 1)
     return change_rows(refresh(handle), engine, again, options)
+
+
+def predict(
+    handle: TableHandle,
+    engine: Engine,
+    change: RowChange,
+    options: WriteOptions,
+    kernel: Kernel,
+) -> Predicted:
+    """Plan as an operation does; `kernel` finds what it would do, and writes nothing."""
+    run = _Run(handle, engine, change, options)
+    planned = run.planned()
+    return Predicted(run.view, planned, run._done(planned, kernel), run._isolation())
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What an operation would do."""
+
+    view: TableView
+    planned: Planned
+    done: Done
+    isolation: Isolation
 
 
 @dataclass(frozen=True)
@@ -182,29 +205,30 @@ class _Run:
 
     # --- running
 
-    def _done(self, planned: Planned) -> Done:
+    def _done(self, planned: Planned, kernel: Kernel = change_kernel) -> Done:
         change, staged = self.change, self.change.staged
         slots = self.engine.slots if self.engine.has_session else 1
         tasks = change_tasks(
             planned.template, planned.placed, staged, slots=slots, inserts=change.inserts
         )
-        first = self._run_tasks(tasks, sum(one.file.file_size_in_bytes for one in planned.placed))
+        size_in_bytes = sum(one.file.file_size_in_bytes for one in planned.placed)
+        first = self._run_tasks(tasks, size_in_bytes, kernel)
         done = Done.of(first)
         if not change.inserts or staged is None or not done.matched:
             return done
         try:
             rest = insert_tasks(planned.template, done.matched, staged, slots=slots)
-            second = self._run_tasks(rest, _size(staged.rows))
+            second = self._run_tasks(rest, _size(staged.rows), kernel)
         except BaseException:
             remove_written(done.files, self.storage)
             raise
         return Done.of(pa.concat_tables([first, second]))
 
-    def _run_tasks(self, tasks: list[ChangeTask], size_in_bytes: int) -> pa.Table:
+    def _run_tasks(self, tasks: list[ChangeTask], size_in_bytes: int, kernel: Kernel) -> pa.Table:
         if not tasks:
             return OUTCOMES.empty_table()
         return self.engine.run(
-            change_kernel,
+            kernel,
             tasks,
             OUTCOMES,
             size_in_bytes=size_in_bytes,
@@ -273,8 +297,9 @@ class _Run:
 
 @dataclass(frozen=True)
 class Done:
-    """What the tasks did, put together; `matched` are bitmaps of source rows by part."""
+    """What the tasks did, put together: `changed` by file; `matched` source rows by part."""
 
+    changed: list[dict[str, Any]]
     updated: int
     deleted: int
     inserted: int
@@ -311,6 +336,7 @@ class Done:
         changed = [row for row in rows if row["source"] is not None]
         marked = {row["source"] for row in changed if row["way"] == Way.MARK.value}
         return cls(
+            changed=changed,
             updated=_total(rows, "updated"),
             deleted=_total(rows, "deleted"),
             inserted=_total(rows, "inserted"),

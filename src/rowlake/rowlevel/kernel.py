@@ -63,13 +63,7 @@ def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
     except BaseException:
         remove_written(written, storage)
         raise
-    if any(clause.when is When.NOT_MATCHED for clause in task.clauses):
-        work.outcomes += [
-            {"part": part.number, "matched": part.matched_bitmap()}
-            for part in source.parts
-            if part.number not in task.owned
-        ]
-    yield from _outcomes(work.outcomes, written)
+    yield from outcome_batches([*work.outcomes, *matches_of(task, source)], written)
 
 
 def _new_rows(
@@ -97,16 +91,8 @@ def _changed(
     deletes = load_deletes(task.context, file, storage)
     # Rows that equality deletes hide are not counted here: such a file is never taken for empty.
     live = file.record_count - len(deletes.positions)
-    way = way_for(task.mode, matched=len(changes), live=live)
-    updates = changes.of(task, Action.UPDATE)
-    outcome: dict[str, Any] = {
-        "source": file.location,
-        "way": way.value,
-        "updated": len(updates),
-        "deleted": len(changes) - len(updates),
-        "unchanged": changes.unchanged,
-        "copied": 0,
-    }
+    outcome = outcome_of(task, file, changes, live)
+    updates, way = changes.of(task, Action.UPDATE), Way(outcome["way"])
     if way is Way.REWRITE:
         for batch in _rewritten(task, file, changes):
             outcome["copied"] += batch.num_rows
@@ -119,6 +105,21 @@ def _changed(
         work.marked.append(Marked(file.location, file.spec_id, partition, every))
         outcome["replaced_deletes"] = _replaced(file)
     work.outcomes.append(outcome)
+
+
+def outcome_of(task: ChangeTask, file: FileTask, changes: Changes, live: int) -> dict[str, Any]:
+    """Return what is done with a file of which some of `live` rows change."""
+    way = way_for(task.mode, matched=len(changes), live=live)
+    updated = len(changes.of(task, Action.UPDATE))
+    return {
+        "source": file.location,
+        "way": way.value,
+        "updated": updated,
+        "deleted": len(changes) - updated,
+        "unchanged": changes.unchanged,
+        "copied": 0,
+        "live": live,
+    }
 
 
 def _replaced(file: FileTask) -> list[dict[str, Any]]:
@@ -192,15 +193,32 @@ def _rewritten(task: ChangeTask, file: FileTask, changes: Changes) -> Iterator[p
 
 def _inserted(task: ChangeTask, part: Part, work: _Work) -> Iterator[pa.RecordBatch]:
     """Yield the source rows of a part that matched nothing, as the clauses insert them."""
-    left = np.flatnonzero(~part.matched)
     count = 0
-    for _, clause in task.of(When.NOT_MATCHED):
-        own, left = _split(left, part, clause)
+    for clause, own in insertions(task, part):
         count += len(own)
         for start in range(0, len(own), _INSERT_ROWS):
             some = own[start : start + _INSERT_ROWS]
             yield inserted_rows(task.write.schema.arrow, part.rows, some, clause)
     work.outcomes.append({"part": part.number, "inserted": count})
+
+
+def insertions(task: ChangeTask, part: Part) -> Iterator[tuple[TaskClause, Numbers]]:
+    """Yield the clauses that insert, each with the rows of a part that it inserts."""
+    left = np.flatnonzero(~part.matched)
+    for _, clause in task.of(When.NOT_MATCHED):
+        own, left = _split(left, part, clause)
+        yield clause, own
+
+
+def matches_of(task: ChangeTask, source: Source) -> list[dict[str, Any]]:
+    """Return which rows matched of the parts that are left to be inserted by other tasks."""
+    if not task.of(When.NOT_MATCHED):
+        return []
+    return [
+        {"part": part.number, "matched": part.matched_bitmap()}
+        for part in source.parts
+        if part.number not in task.owned
+    ]
 
 
 def _split(rows: Numbers, part: Part, clause: TaskClause) -> tuple[Numbers, Numbers]:
@@ -210,7 +228,8 @@ def _split(rows: Numbers, part: Part, clause: TaskClause) -> tuple[Numbers, Numb
     return rows[chosen], rows[~chosen]
 
 
-def _outcomes(found: list[dict[str, Any]], files: pa.Table) -> Iterator[pa.RecordBatch]:
+def outcome_batches(found: list[dict[str, Any]], files: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Yield rows of `OUTCOMES`: what was found, then the files written."""
     if found:
         yield pa.RecordBatch.from_pylist(found, OUTCOMES)
     for batch in files.combine_chunks().to_batches():

@@ -34,6 +34,7 @@ OUTCOMES = pa.schema(
         pa.field("updated", pa.int64()),
         pa.field("deleted", pa.int64()),
         pa.field("copied", pa.int64()),
+        pa.field("live", pa.int64()),
         pa.field("unchanged", pa.int64()),
         pa.field("replaced_deletes", pa.list_(_DELETE_KEY)),
         pa.field("part", pa.int32()),

@@ -1,0 +1,49 @@
+"""What the change kernel would do with one task's files; nothing is written.
+
+Rows are matched as the change kernel matches them, so that counts and ways are its own. New rows
+are neither read nor made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rowlake.model.files import WRITTEN_FILES
+from rowlake.rowlevel.kernel import insertions, matches_of, outcome_batches, outcome_of
+from rowlake.rowlevel.matches import changes_of
+from rowlake.rowlevel.source import Source
+from rowlake.scan.deletes import load_deletes
+from rowlake.storage.files import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from rowlake.model.task import FileTask
+    from rowlake.rowlevel.matches import Changes
+    from rowlake.rowlevel.task import ChangeTask
+
+
+def explain_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
+    """Yield the outcomes of a task, without files."""
+    storage = Storage(task.context.io_properties)
+    source = Source(task, storage)
+    found: list[dict[str, Any]] = []
+    for file, parts in zip(task.files, task.parts, strict=True):
+        changes = changes_of(task, file, parts, source)
+        if len(changes):
+            found.append(_outcome(task, file, changes, storage))
+        elif changes.unchanged:
+            found.append({"source": None, "unchanged": changes.unchanged})
+    for number in sorted(task.owned):
+        inserted = sum(len(rows) for _, rows in insertions(task, source.part(number)))
+        found.append({"part": number, "inserted": inserted})
+    yield from outcome_batches([*found, *matches_of(task, source)], WRITTEN_FILES.empty_table())
+
+
+def _outcome(
+    task: ChangeTask, file: FileTask, changes: Changes, storage: Storage
+) -> dict[str, Any]:
+    deletes = load_deletes(task.context, file, storage)
+    return outcome_of(task, file, changes, file.record_count - len(deletes.positions))
