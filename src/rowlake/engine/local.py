@@ -21,12 +21,21 @@ if TYPE_CHECKING:
 
 MAX_FILES = 64
 MAX_BYTES = 32 * 1024 * 1024
+# Where Spark's tasks would run on this machine too, they only add what a task costs; what is left
+# to Spark is work that may outgrow one process.
+MAX_FILES_HERE = 10_000
+MAX_BYTES_HERE = 1 << 30
 
 
-def is_tiny(tasks: Sequence[Any], size_in_bytes: int | None) -> bool:
+def is_tiny(
+    tasks: Sequence[Any], size_in_bytes: int | None, *, is_one_machine: bool = False
+) -> bool:
     """Tell whether starting a Spark job would cost more than the work itself."""
-    few = sum(len(getattr(task, "files", (task,))) for task in tasks) <= MAX_FILES
-    return not tasks or (few and size_in_bytes is not None and size_in_bytes <= MAX_BYTES)
+    most_files, most_bytes = (
+        (MAX_FILES_HERE, MAX_BYTES_HERE) if is_one_machine else (MAX_FILES, MAX_BYTES)
+    )
+    few = sum(len(getattr(task, "files", (task,))) for task in tasks) <= most_files
+    return not tasks or (few and size_in_bytes is not None and size_in_bytes <= most_bytes)
 
 
 def run_in_threads(

@@ -8,6 +8,7 @@ write use fresh names, so a losing try leaves orphans at worst.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -127,6 +128,11 @@ class Engine:
         master = str(self.spark.sparkContext.master)
         return master == "local" or master.startswith("local[")
 
+    @property
+    def parallelism(self) -> int:
+        """How many tasks can run at once, in Spark or, without a session, in the driver."""
+        return self.slots if self.has_session else os.cpu_count() or 1
+
     @cached_property
     def has_time(self) -> bool:
         """True where the session knows the TIME type."""
@@ -175,12 +181,24 @@ class Engine:
         is small; rows come in no particular order otherwise.
         """
         shown = self.progress if progress is None else progress
-        if is_tiny(tasks, size_in_bytes):
+        if is_tiny(tasks, size_in_bytes, is_one_machine=self.is_one_machine):
             with reporting(label, shown) as reporter:
                 return run_in_threads(kernel, tasks, output, reporter)
         frame = self._task_frame(Job(kernel, _schema_bytes(output)), tasks, FRAMES_DDL)
         frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
+
+    def few_rows(
+        self, kernel: Kernel, tasks: Sequence[Any], output: pa.Schema, *, size_in_bytes: int
+    ) -> DataFrame:
+        """Return the kernel's rows, which are few, as a DataFrame.
+
+        Where the driver can do the work itself it is done at once; else it is lazy, by Spark.
+        """
+        if not is_tiny(tasks, size_in_bytes, is_one_machine=self.is_one_machine):
+            return self.dataframe(kernel, tasks, output)
+        found = self.run(kernel, tasks, output, size_in_bytes=size_in_bytes, label="aggregating")
+        return self.from_arrow(found)
 
     def dataframe(self, kernel: Kernel, tasks: Sequence[Any], output: pa.Schema) -> DataFrame:
         """Return the kernel's rows over all tasks as a lazy DataFrame, one partition per task."""

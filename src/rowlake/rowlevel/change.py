@@ -9,6 +9,7 @@ Nothing to change: no commit.
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from rowlake.catalog.tables import refresh
-from rowlake.errors import CommitConflictError
+from rowlake.commit.rerun import rerun_on_conflict
+from rowlake.errors import CommitConflictError, RowlakeError
 from rowlake.model.change import Change, Isolation, Operation, Requirements
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.predicate import TRUE, conjunction
@@ -36,7 +37,7 @@ from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.read import planned_view
 from rowlake.verbs.write import view_for_write
 from rowlake.write.context import write_context
-from rowlake.write.kernel import remove_written
+from rowlake.write.kernel import remove_attempt, remove_written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,13 +61,11 @@ def change_rows(
     handle: TableHandle, engine: Engine, change: RowChange, options: WriteOptions
 ) -> tuple[TableHandle, Result]:
     """Run an operation; planned anew, where it may be, when another commit forbids this one."""
-    try:
-        return _Run(handle, engine, change, options).run()
-    except CommitConflictError:
-        if not change.reruns:
-            raise
-    again = replace(change, reruns=change.reruns - 1)
-    return change_rows(refresh(handle), engine, again, options)
+
+    def run(found: TableHandle) -> tuple[TableHandle, Result]:
+        return _Run(found, engine, change, options).run()
+
+    return rerun_on_conflict(handle, run) if change.reruns else run(handle)
 
 
 def predict(
@@ -136,6 +135,8 @@ class _Run:
         result = replace(
             self._result(planned, done),
             snapshot_id=committed.snapshot_id,
+            delete_files_added=committed.change.added_deletes.num_rows,
+            delete_files_removed=len(committed.change.removed_deletes),
             retries=committed.retries,
         )
         return landed, result
@@ -207,7 +208,7 @@ class _Run:
 
     def _done(self, planned: Planned, kernel: Kernel = change_kernel) -> Done:
         change, staged = self.change, self.change.staged
-        slots = self.engine.slots if self.engine.has_session else 1
+        slots = self.engine.parallelism
         tasks = change_tasks(
             planned.template, planned.placed, staged, slots=slots, inserts=change.inserts
         )
@@ -227,14 +228,21 @@ class _Run:
     def _run_tasks(self, tasks: list[ChangeTask], size_in_bytes: int, kernel: Kernel) -> pa.Table:
         if not tasks:
             return OUTCOMES.empty_table()
-        return self.engine.run(
-            kernel,
-            tasks,
-            OUTCOMES,
-            size_in_bytes=size_in_bytes,
-            label=f"{self.change.verb} on {self.view.name}",
-            progress=self.options.progress,
-        )
+        try:
+            return self.engine.run(
+                kernel,
+                tasks,
+                OUTCOMES,
+                size_in_bytes=size_in_bytes,
+                label=f"{self.change.verb} on {self.view.name}",
+                progress=self.options.progress,
+            )
+        except BaseException:
+            # The answers of tasks that had finished are lost, so their files are looked for. A
+            # storage that cannot be listed must not hide why the operation failed.
+            with suppress(RowlakeError):
+                remove_attempt(tasks[0].write, self.storage)
+            raise
 
     # --- committing
 
@@ -251,7 +259,8 @@ class _Run:
             requirements=Requirements(
                 starting_snapshot_id=view.snapshot_id,
                 conflict_detection_filter=planned.conflict_filter,
-                no_new_data=self._isolation() is Isolation.SERIALIZABLE,
+                # A key that another writer inserted meanwhile must not be there twice.
+                no_new_data=self.change.reruns or self._isolation() is Isolation.SERIALIZABLE,
                 no_new_deletes_for=touched,
                 files_exist=touched,
             ),

@@ -38,8 +38,8 @@ class RowChange:
       and UPDATE, what ON says of the target alone);
     - `rejects_matches`: a match is an error;
     - `snapshot_id`: what positions were found at; None where rows are matched by value;
-    - `reruns`: how often to plan anew where a commit that landed meanwhile forbids this one. Not
-      for a source that was read from the target.
+    - `reruns`: plan anew where a commit that landed meanwhile forbids this one. Not for a source
+      that was read from the target.
     """
 
     verb: str
@@ -51,7 +51,7 @@ class RowChange:
     skips_unchanged: bool = False
     rejects_matches: bool = False
     snapshot_id: int | None = None
-    reruns: int = 0
+    reruns: bool = False
 
     @property
     def touches_unmatched(self) -> bool:

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from rowlake.verbs.source import Source
     from rowlake.verbs.write import WriteOptions
 
-# How often an upsert is planned anew after another writer got ahead of it.
-_RERUNS = 10
 _UPDATE, _REJECT = "update", "reject"
 
 
@@ -154,7 +152,7 @@ def _change(view: TableView, keys: Keys, given: list[str], if_exists: str) -> Ro
         Matching(tuple((name, name) for name in names), (False,) * len(names)),
         skips_unchanged=True,
         rejects_matches=if_exists == _REJECT,
-        reruns=_RERUNS,
+        reruns=True,
     )
 
 

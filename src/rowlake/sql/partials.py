@@ -44,7 +44,12 @@ def partial_frame(
     jobs = [AggregateTask(task, aggregation.group_by, wanted) for task in tasks]
     if not jobs:
         return engine.from_arrow(_empty(read, aggregation, wanted))
-    return engine.dataframe(aggregate_kernel, jobs, aggregate_schema(jobs[0]))
+    return engine.few_rows(
+        aggregate_kernel,
+        jobs,
+        aggregate_schema(jobs[0]),
+        size_in_bytes=read.plan.size_in_bytes,
+    )
 
 
 def _with_some_column(handle: TableHandle, request: Request) -> Request:

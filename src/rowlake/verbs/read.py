@@ -157,8 +157,7 @@ def arrow(handle: TableHandle, engine: Engine, request: Request) -> pa.Table:
     """Return the rows as an Arrow table; small reads run in the driver, without Spark."""
     read = planned(handle, request, engine)
     size = read.plan.size_in_bytes
-    slots = engine.slots if engine.has_session else 1
-    tasks = scan_tasks(read.plan, read.context, slots=slots)
+    tasks = scan_tasks(read.plan, read.context, slots=engine.parallelism)
     return engine.run(
         scan_kernel,
         tasks,
