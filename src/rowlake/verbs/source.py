@@ -80,6 +80,8 @@ def source_of(rows: Any, engine: Engine, like: pa.Schema | None = None) -> Sourc
 def _from_dicts(rows: Sequence[Any], like: pa.Schema | None) -> Source:
     if not all(isinstance(row, Mapping) for row in rows):
         raise InvalidStatementError("A list of rows must hold dicts: [{'id': 1}, …].")
+    if not rows and like is not None:
+        return ArrowSource(like, iter(()))
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = [_column([row.get(name) for row in rows], _type_for(name, like)) for name in names]
     table = pa.table(columns, names=names)

@@ -37,12 +37,13 @@ def validate_key_column(schema: Schema, identity: int) -> None:
     is_value = not pa.types.is_nested(column.type) and kind not in _NO_EQUALITY
     if pa.types.is_floating(column.type) or pa.types.is_null(column.type) or not is_value:
         raise UnsupportedFeatureError(
-            f"Column {name} of type {kind} cannot be a key of equality deletes: "
+            f"Column {name} of type {kind} cannot be a key of upserts and equality deletes: "
             "floating-point numbers, structs, lists, maps and semi-structured values cannot."
         )
     if not _is_in_structs(schema, identity):
         raise UnsupportedFeatureError(
-            f"Column {name} cannot be a key of equality deletes: it is inside a list or a map."
+            f"Column {name} cannot be a key of upserts and equality deletes: it is inside a list "
+            "or a map."
         )
 
 
