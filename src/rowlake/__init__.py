@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
     )
     from rowlake.lake import Lake, connect
+    from rowlake.model.plan import Plan
     from rowlake.model.result import Result
     from rowlake.table import Table
     from rowlake.transaction import Transaction
@@ -47,6 +48,7 @@ __all__ = [
     "InternalError",
     "InvalidStatementError",
     "Lake",
+    "Plan",
     "Result",
     "RowlakeError",
     "SchemaMismatchError",
@@ -60,6 +62,7 @@ __all__ = [
 
 _HOMES = {
     "Lake": "rowlake.lake",
+    "Plan": "rowlake.model.plan",
     "Result": "rowlake.model.result",
     "Table": "rowlake.table",
     "Transaction": "rowlake.transaction",

@@ -28,6 +28,7 @@ from rowlake.verbs.source import SourcePath
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowlake.model.plan import Plan
     from rowlake.model.result import Result
     from rowlake.table import Table
 
@@ -111,8 +112,8 @@ class MergeBuilder:
         """Let columns that only the source has be added to the table."""
         return replace(self, schema_evolution=True)
 
-    def explain(self) -> Any:
-        """Return what would be done, as a `Plan`; nothing is written."""
+    def explain(self) -> Plan:
+        """Return what would be done: files, join, strategies, counts; nothing is written."""
         return explain_rows(self.table.lake, self._runnable(), **self.options)
 
     def execute(self) -> Result:

@@ -23,6 +23,7 @@ import pyarrow as pa
 from rowlake.cli.text_table import text_table
 
 if TYPE_CHECKING:
+    from rowlake.model.plan import Plan
     from rowlake.model.result import Result
 
 
@@ -85,10 +86,12 @@ def show_result(result: Result, output: Output) -> None:
     show(Rows(schema, [tuple(fields.values())]), output)
 
 
-def show_plan(plan: object, output: Output) -> None:
-    """Print what a write would do: a tree for people, one text for programs."""
+def show_plan(plan: Plan | str, output: Output) -> None:
+    """Print what a write would do: a tree for people, all fields as JSON, else one text."""
     if output is Output.TABLE:
         _write(f"{plan}\n")
+    elif output is Output.JSON and not isinstance(plan, str):
+        _write(json.dumps([plan.to_dict()], indent=2, ensure_ascii=False) + "\n")
     else:
         show(Rows(pa.schema([("plan", pa.string())]), [(str(plan),)]), output)
 

@@ -176,9 +176,15 @@ def explain(
 ) -> None:
     """Show what a statement would do; nothing is written."""
     from rowlake.cli.requests import explained
+    from rowlake.sql.execute import plan_of
 
+    text = explained(statement)
     with o.open_lake(warehouse, catalog) as lake:
-        found = lake.sql(explained(statement)).toArrow()
+        plan = plan_of(lake, text) if output is Output.JSON else None
+        if plan is not None:
+            show_plan(plan, output)
+            return
+        found = lake.sql(text).toArrow()
         if output is Output.TABLE:
             show_plan("\n".join(map(str, found.column(0).to_pylist())), output)
         else:

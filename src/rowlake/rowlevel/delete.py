@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rowlake.engine.spark import Engine
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
+    from rowlake.rowlevel.running import Run, T
     from rowlake.verbs.write import WriteOptions
 
 DELETE = TaskClause(When.MATCHED, Action.DELETE)
@@ -50,9 +51,20 @@ def delete(
     handle: TableHandle, engine: Engine, selection: Selection, options: WriteOptions
 ) -> tuple[TableHandle, Result]:
     """Delete rows; `selection.predicate` also tells which concurrent changes conflict."""
+    return run_delete(handle, engine, selection, options, change_rows)
+
+
+def run_delete(
+    handle: TableHandle,
+    engine: Engine,
+    selection: Selection,
+    options: WriteOptions,
+    run: Run[T],
+) -> T:
+    """Stage what Spark found, and let the deletion be run (or explained)."""
     if selection.found is None:
         change = RowChange("delete", (DELETE,), predicate=selection.predicate)
-        return change_rows(handle, engine, change, options)
+        return run(handle, engine, change, options)
     view = view_for_write(handle, options.branch)
     with staging(engine, view) as place:
         staged = place.stage(selection.found, POSITIONS, progress=options.progress)
@@ -64,4 +76,4 @@ def delete(
             staged,
             snapshot_id=selection.snapshot_id,
         )
-        return change_rows(handle, engine, change, options)
+        return run(handle, engine, change, options)

@@ -6,19 +6,24 @@ are neither read nor made.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rowlake.model.files import WRITTEN_FILES
+import pyarrow as pa
+
+from rowlake.model.files import WRITTEN_FILES, Content
+from rowlake.model.schema import Schema
+from rowlake.model.task import ScanTask
 from rowlake.rowlevel.kernel import insertions, matches_of, outcome_batches, outcome_of
-from rowlake.rowlevel.matches import changes_of
+from rowlake.rowlevel.matches import POSITION, changes_of
 from rowlake.rowlevel.source import Source
+from rowlake.rowlevel.strategy import Way
 from rowlake.scan.deletes import load_deletes
+from rowlake.scan.kernel import scan_kernel
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pyarrow as pa
 
     from rowlake.model.task import FileTask
     from rowlake.rowlevel.matches import Changes
@@ -45,5 +50,17 @@ def explain_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
 def _outcome(
     task: ChangeTask, file: FileTask, changes: Changes, storage: Storage
 ) -> dict[str, Any]:
-    deletes = load_deletes(task.context, file, storage)
-    return outcome_of(task, file, changes, file.record_count - len(deletes.positions))
+    live = file.record_count - len(load_deletes(task.context, file, storage).positions)
+    outcome = outcome_of(task, file, changes, live)
+    if outcome["way"] == Way.REWRITE.value:
+        outcome["copied"] = _visible(task, file, live) - len(changes)
+    return outcome
+
+
+def _visible(task: ChangeTask, file: FileTask, live: int) -> int:
+    """Return how many rows of a file are read: equality deletes say so only when they are."""
+    if all(old.content is not Content.EQUALITY_DELETES for old in file.deletes):
+        return live
+    position = Schema(pa.schema([POSITION]))
+    context = replace(task.context, projection=position, predicate=None, exact=False)
+    return sum(batch.num_rows for batch in scan_kernel(ScanTask(context, (file,))))

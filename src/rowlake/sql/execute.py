@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowlake.lake import Lake
+    from rowlake.model.plan import Plan
     from rowlake.model.result import Result
     from rowlake.sql.types import Field
     from rowlake.table import Table
@@ -129,6 +130,14 @@ def _row_level(
         plan = explain_rows(lake, parsed.statement, args)
         return lake.engine.from_arrow(pa.table({"plan": [str(plan)]}))
     return counts(lake, change_rows(lake, parsed, args))
+
+
+def plan_of(lake: Lake, statement: str) -> Plan | None:
+    """Return what EXPLAIN says of a row-level statement; None where it is one for Spark."""
+    parsed = parse(with_identifiers(statement, None))
+    if not isinstance(parsed, Explain) or _is_foreign(lake, parsed.statement.name):
+        return None
+    return explain_rows(lake, parsed.statement)
 
 
 def counts(lake: Lake, result: Result) -> Any:

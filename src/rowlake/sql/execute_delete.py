@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.errors import InvalidStatementError, TableNotFoundError
+from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
 from rowlake.plan.bind import bind
-from rowlake.rowlevel.delete import Selection, delete
+from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.delete import Selection, run_delete
+from rowlake.rowlevel.explain import explain_change, explain_truncate
+from rowlake.rowlevel.strategy import Deletes
 from rowlake.sql.condition import pushed_condition
 from rowlake.sql.lexer import quote, quote_parts, readable
 from rowlake.sql.run import run_query
@@ -16,13 +19,48 @@ from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
+    from rowlake.model.plan import Plan
     from rowlake.model.result import Result
     from rowlake.model.view import TableView
+    from rowlake.rowlevel.running import Run, T
     from rowlake.sql.statements import Delete
+    from rowlake.table import Table
 
 
 def delete_rows(lake: Lake, statement: Delete, arguments: Any, **options: Any) -> Result:
     """Run a DELETE on a table of the lake or a branch of one."""
+    if statement.where is None:
+        table, options = _target(lake, statement, options)
+        return table.truncate(**options)
+    return _deleted(lake, statement, arguments, options, change_rows)[1]
+
+
+def explain_delete(lake: Lake, statement: Delete, arguments: Any, **options: Any) -> Plan:
+    """Return what a DELETE would do."""
+    if options.get("deletes") == Deletes.EQUALITY.value:
+        raise UnsupportedFeatureError(
+            f"EXPLAIN DELETE on {readable(statement.name)}: deletes='equality' reads no data file, "
+            "so there is nothing to say of rows and files. Leave it out to see what matches."
+        )
+    if statement.where is None:
+        table, options = _target(lake, statement, options)
+        handle, chosen = table.for_write(options)
+        return explain_truncate(handle, lake.engine, chosen)
+    return _deleted(lake, statement, arguments, options, explain_change)
+
+
+def _deleted(
+    lake: Lake, statement: Delete, arguments: Any, options: dict[str, Any], run: Run[T]
+) -> T:
+    table, options = _target(lake, statement, options)
+    handle, chosen = table.for_write(options)
+    view = view_for_write(handle, chosen.branch)
+    selection = _selection(lake, statement, view, arguments)
+    return run_delete(handle, lake.engine, selection, chosen, run)
+
+
+def _target(lake: Lake, statement: Delete, options: dict[str, Any]) -> tuple[Table, dict[str, Any]]:
+    """Return the table that a statement names, and the options with the branch that it names."""
     target = Lookup(lake).target(statement.name)
     if target is None:
         raise TableNotFoundError(readable(statement.name))
@@ -32,14 +70,7 @@ def delete_rows(lake: Lake, statement: Delete, arguments: Any, **options: Any) -
             "written to."
         )
     table = need_table(lake, target.table)
-    if target.branch:
-        options["branch"] = target.branch
-    if statement.where is None:
-        return table.truncate(**options)
-    handle, chosen = table.for_write(options)
-    view = view_for_write(handle, chosen.branch)
-    selection = _selection(lake, statement, view, arguments)
-    return delete(handle, lake.engine, selection, chosen)[1]
+    return table, {**options, "branch": target.branch} if target.branch else options
 
 
 def _selection(lake: Lake, statement: Delete, view: TableView, arguments: Any) -> Selection:

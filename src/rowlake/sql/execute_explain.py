@@ -1,18 +1,42 @@
-"""EXPLAIN DELETE | UPDATE | MERGE: what would happen; nothing is written."""
+"""EXPLAIN DELETE | UPDATE | MERGE: what would happen; nothing is written.
+
+A statement is explained inside a transaction that never lands: what it would commit before its
+rows (columns that a MERGE adds, the branch that a session writes to) is seen by it alone.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.errors import UnsupportedFeatureError
-from rowlake.sql.lexer import readable
+from rowlake.catalog.holding import HoldingCatalog
+from rowlake.sql.execute_delete import explain_delete
+from rowlake.sql.execute_merge import explain_merge
+from rowlake.sql.execute_update import explain_update
+from rowlake.sql.row_statements import Update
+from rowlake.sql.session import share_session
+from rowlake.sql.statements import Delete
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
-    from rowlake.sql.row_statements import Explain
+    from rowlake.model.plan import Plan
+    from rowlake.sql.row_statements import Merge
 
 
-def explain_row_level(_lake: Lake, statement: Explain, _arguments: Any, **_options: Any) -> Any:
+def explain_row_level(
+    lake: Lake, statement: Delete | Update | Merge, arguments: Any, **options: Any
+) -> Plan:
     """Return the plan of a row-level statement."""
-    verb, name = type(statement.statement).__name__.upper(), statement.statement.name
-    raise UnsupportedFeatureError(f"EXPLAIN {verb} on {readable(name)}: not yet.")
+    inside = _apart(lake)
+    if isinstance(statement, Delete):
+        return explain_delete(inside, statement, arguments, **options)
+    if isinstance(statement, Update):
+        return explain_update(inside, statement, arguments, **options)
+    return explain_merge(inside, statement, arguments, **options)
+
+
+def _apart(lake: Lake) -> Lake:
+    """Return the same lake, with commits that wait for nothing."""
+    catalog: Any = HoldingCatalog(lake.catalog)
+    inside = type(lake)(catalog, lake.engine)
+    share_session(lake, inside)
+    return inside

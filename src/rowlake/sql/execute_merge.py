@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import SchemaMismatchError
 from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.explain import explain_change
 from rowlake.rowlevel.staging import staging
 from rowlake.sql.merge_by_join import by_join
 from rowlake.sql.merge_by_key import by_key
@@ -18,7 +19,9 @@ from rowlake.sql.row_values import is_sparks
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
+    from rowlake.model.plan import Plan
     from rowlake.model.result import Result
+    from rowlake.rowlevel.running import Run, T
     from rowlake.sql.merge_by_key import Prepared
     from rowlake.sql.merging import Merging
     from rowlake.sql.row_statements import Merge
@@ -26,6 +29,17 @@ if TYPE_CHECKING:
 
 def merge_rows(lake: Lake, statement: Merge, arguments: Any, **options: Any) -> Result:
     """Run a MERGE into a table of the lake or a branch of one."""
+    return _merged(lake, statement, arguments, options, change_rows)[1]
+
+
+def explain_merge(lake: Lake, statement: Merge, arguments: Any, **options: Any) -> Plan:
+    """Return what a MERGE would do; columns that it adds to the table are committed before."""
+    return _merged(lake, statement, arguments, options, explain_change)
+
+
+def _merged(
+    lake: Lake, statement: Merge, arguments: Any, options: dict[str, Any], run: Run[T]
+) -> T:
     target = row_target(lake, statement.name, statement.alias, "merge into", options)
     source = merge_source(target, statement, arguments)
     if statement.schema_evolution:
@@ -34,11 +48,11 @@ def merge_rows(lake: Lake, statement: Merge, arguments: Any, **options: Any) -> 
     planned = by_key(merging)
     if planned is not None:
         try:
-            return _run(merging, planned)
+            return _run(merging, planned, run)
         except Exception as error:
             if not _may_be_unneeded(error):
                 raise
-    return _run(merging, by_join(merging))
+    return _run(merging, by_join(merging), run)
 
 
 def _may_be_unneeded(error: Exception) -> bool:
@@ -50,9 +64,9 @@ def _may_be_unneeded(error: Exception) -> bool:
     return is_sparks(error) or isinstance(error, SchemaMismatchError)
 
 
-def _run(merging: Merging, planned: Prepared) -> Result:
+def _run(merging: Merging, planned: Prepared, run: Run[T]) -> T:
     target = merging.target
     with staging(target.lake.engine, target.view) as place:
         staged = place.stage(planned.rows, planned.shape, progress=target.options.progress)
         change = replace(planned.change, staged=staged)
-        return change_rows(target.handle, target.lake.engine, change, target.options)[1]
+        return run(target.handle, target.lake.engine, change, target.options)

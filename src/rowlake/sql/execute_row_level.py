@@ -17,11 +17,12 @@ from rowlake.sql.execute_merge import merge_rows
 from rowlake.sql.execute_update import update_rows
 from rowlake.sql.lexer import Kind, Lexer
 from rowlake.sql.pushdown import spliced
-from rowlake.sql.row_statements import Explain, Update
+from rowlake.sql.row_statements import Update
 from rowlake.sql.statements import Delete
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
+    from rowlake.model.plan import Plan
     from rowlake.model.result import Result
     from rowlake.sql.row_statements import Merge
 
@@ -45,10 +46,10 @@ def change_rows(
 
 def explain_rows(
     lake: Lake, statement: Delete | Update | Merge, arguments: Any = None, **options: Any
-) -> Any:
+) -> Plan:
     """Return the plan of a row-level statement; nothing is written."""
     statement = _placed(statement, options)
-    return explain_row_level(lake, Explain(statement), arguments, **options)
+    return explain_row_level(lake, statement, arguments, **options)
 
 
 def _placed(statement: Changing, options: dict[str, Any]) -> Changing:

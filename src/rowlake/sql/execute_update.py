@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.model.merge import Action, When
-from rowlake.model.predicate import TRUE
-from rowlake.model.result import Result
+from rowlake.model.predicate import FALSE, TRUE
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.plan.bind import bind
 from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.explain import explain_change
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape, staging
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowlake.lake import Lake
+    from rowlake.model.plan import Plan
     from rowlake.model.predicate import Predicate
+    from rowlake.model.result import Result
+    from rowlake.rowlevel.running import Run, T
     from rowlake.sql.row_assign import Assigned
     from rowlake.sql.row_statements import Update
     from rowlake.sql.row_target import RowTarget
@@ -43,6 +46,17 @@ _FILE, _POS = FILE_COLUMN, POS_COLUMN
 
 def update_rows(lake: Lake, statement: Update, arguments: Any, **options: Any) -> Result:
     """Run an UPDATE on a table of the lake or a branch of one."""
+    return _updated(lake, statement, arguments, options, change_rows)[1]
+
+
+def explain_update(lake: Lake, statement: Update, arguments: Any, **options: Any) -> Plan:
+    """Return what an UPDATE would do."""
+    return _updated(lake, statement, arguments, options, explain_change)
+
+
+def _updated(
+    lake: Lake, statement: Update, arguments: Any, options: dict[str, Any], run: Run[T]
+) -> T:
     target = row_target(lake, statement.name, statement.alias, "update", options)
     found = assigned_columns(statement.assignments, target)
     sides = Sides(Side(target.visible, tuple(target.view.schema.arrow.names)), names=target.names)
@@ -52,13 +66,14 @@ def update_rows(lake: Lake, statement: Update, arguments: Any, **options: Any) -
         values = None if arguments or not exact else constants_of(target, found, sides)
     except Exception as error:
         if is_sparks(error) and not _selects_any(target, statement):
-            return Result("update")
+            nothing = RowChange("update", (), predicate=FALSE)
+            return run(target.handle, lake.engine, nothing, target.options)
         raise
     if values is not None:
         clause = TaskClause(When.MATCHED, Action.UPDATE, values=values)
         change = RowChange("update", (clause,), predicate=predicate)
-        return change_rows(target.handle, lake.engine, change, target.options)[1]
-    return _with_spark(target, statement, found, predicate, arguments)
+        return run(target.handle, lake.engine, change, target.options)
+    return _with_spark(target, statement, found, predicate, arguments, run)
 
 
 def _selects_any(target: RowTarget, statement: Update) -> bool:
@@ -87,21 +102,22 @@ def _with_spark(
     found: list[Assigned],
     predicate: Predicate,
     arguments: Any,
-) -> Result:
+    run: Run[T],
+) -> T:
     lake, view = target.lake, target.view
     condition = requalified(statement.where or "TRUE", statement.name, target.visible, target.names)
     rest = f" FROM {quote_parts(statement.name)} AS {quote(target.visible)} WHERE {condition}"
 
-    def run(listed: Sequence[str]) -> Any:
+    def select(listed: Sequence[str]) -> Any:
         text = requalified(", ".join(listed), statement.name, target.visible, target.names)
         return run_query(lake, f"{statement.with_clause}SELECT {text}{rest}", arguments)
 
-    types = spark_types([text for each in found for text in each.texts], run)
+    types = spark_types([text for each in found for text in each.texts], select)
     staged = {each.column.name: f"v{at}" for at, each in enumerate(found)}
     listed = [quote(_FILE), quote(_POS)] + [
         f"{stored_text(each, types, target)} AS {quote(staged[each.column.name])}" for each in found
     ]
-    frame = run(listed)
+    frame = select(listed)
     shape = Shape(
         (
             pa.field(_FILE, pa.string()),
@@ -119,4 +135,4 @@ def _with_spark(
             place.stage(frame, shape, progress=target.options.progress),
             snapshot_id=view.snapshot_id,
         )
-        return change_rows(target.handle, lake.engine, change, target.options)[1]
+        return run(target.handle, lake.engine, change, target.options)
