@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from bench.markdown import run_line
-from bench.report import quantity, seconds, size
+from bench.report import quantity, seconds, size, without
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,6 +75,7 @@ def target_row(target: dict[str, Any]) -> str:
     beside = ""
     if target["theirs"] is not None:
         beside = f"{target['peer']}: {quantity(metric, target['theirs'])}"
+        beside += without(target.get("missing", ()))
     ratio = "" if target["ratio"] is None else f"{target['ratio']:.2f}×"
     numbers = "".join(f"<td class=n>{escape(text)}</td>" for text in (ours, beside, ratio))
     kind = outcome.replace(" ", "-")

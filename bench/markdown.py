@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.report import quantity, seconds, size
+from bench.report import quantity, seconds, size, without
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +113,8 @@ def targets_section(targets: list[dict[str, Any]]) -> str:
 def _beside(target: dict[str, Any]) -> str:
     if target["theirs"] is None:
         return ""
-    return f"{target['peer']}: {_value(target['metric'], target['theirs'])}"
+    told = f"{target['peer']}: {_value(target['metric'], target['theirs'])}"
+    return told + without(target.get("missing", ()))
 
 
 def _value(metric: str, value: float | None) -> str:

@@ -163,4 +163,11 @@ def verdict_table(verdicts: Iterable[Verdict]) -> Table:
 def _beside(verdict: Verdict) -> str:
     if verdict.theirs is None:
         return ""
-    return f"{verdict.peer}: {quantity(verdict.metric, verdict.theirs)}"
+    told = f"{verdict.peer}: {quantity(verdict.metric, verdict.theirs)}"
+    return told + without(verdict.missing)
+
+
+def without(missing: Iterable[str]) -> str:
+    """Return in words which peers a comparison had to do without."""
+    names = ", ".join(missing)
+    return f" (without {names})" if names else ""

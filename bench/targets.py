@@ -35,7 +35,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a run met a target: met, not met, or not measured."""
+    """Whether a run met a target: met, not met, or not measured.
+
+    `missing` are the peers that were to be compared with and were not measured.
+    """
 
     target: Target
     outcome: str
@@ -44,6 +47,7 @@ class Verdict:
     theirs: float | None = None
     peer: str = ""
     ratio: float | None = None
+    missing: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -85,7 +89,8 @@ def _judge_metric(
     theirs = best.median(metric)
     ratio = value / theirs if theirs else float("inf")
     outcome = "met" if _holds(target, ratio) else "not met"
-    return Verdict(target, outcome, metric, value, theirs, best.system, ratio)
+    missing = tuple(name for name in target.against if name not in found)
+    return Verdict(target, outcome, metric, value, theirs, best.system, ratio, missing)
 
 
 def _fixed(target: Target, metric: str, value: float) -> Verdict:

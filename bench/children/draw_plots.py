@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -183,33 +184,37 @@ def shares(results: dict[str, Any]) -> Any:
 
 
 def mark_crossing(axis: Any, lines: dict[str, list[tuple[float, float]]]) -> None:
-    crossing = crossover(lines.get("rowlake-lazy", []), lines.get("rowlake-eager", []))
-    if crossing is None:
+    """Mark the crossing by a line, and say it above all that is drawn."""
+    share = crossover(lines.get("rowlake-lazy", []), lines.get("rowlake-eager", []))
+    if share is None:
         return
-    share, wall = crossing
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, high * 1.7)
+    first, last = axis.get_xlim()
+    beside = -8 if share > math.sqrt(first * last) else 8
     axis.axvline(share, color="#888888", linewidth=1, linestyle=(0, (4, 3)))
     axis.annotate(
-        f"eager is cheaper\nfrom {share:.2g} % on",
-        (share, wall),
-        xytext=(14, -80),
+        f"rowlake: eager is cheaper\nthan lazy from {share:.2g} % on",
+        (share, 1),
+        xycoords=axis.get_xaxis_transform(),
+        xytext=(beside, -8),
         textcoords="offset points",
-        ha="left",
+        ha="right" if beside < 0 else "left",
+        va="top",
         fontsize=9,
-        arrowprops={"arrowstyle": "->", "color": "#666666"},
     )
 
 
-def crossover(
-    lazy: list[tuple[float, float]], eager: list[tuple[float, float]]
-) -> tuple[float, float] | None:
-    """Return where the lazy line first rises above the eager one, between measured points."""
+def crossover(lazy: list[tuple[float, float]], eager: list[tuple[float, float]]) -> float | None:
+    """Return the share where the lazy line first rises above the eager one.
+
+    Between measured points the lines are straight on logarithmic axes, as they are drawn.
+    """
     eager_at = dict(eager)
-    points = [(at, wall, eager_at[at]) for at, wall in sorted(lazy) if at in eager_at]
-    for (a, lazy_a, eager_a), (b, lazy_b, eager_b) in itertools.pairwise(points):
-        before, after = lazy_a - eager_a, lazy_b - eager_b
+    points = [(at, math.log(wall / eager_at[at])) for at, wall in sorted(lazy) if at in eager_at]
+    for (a, before), (b, after) in itertools.pairwise(points):
         if before < 0 <= after:
-            part = -before / (after - before)
-            return a + part * (b - a), lazy_a + part * (lazy_b - lazy_a)
+            return float(a * (b / a) ** (-before / (after - before)))
     return None
 
 

@@ -50,3 +50,10 @@ def test_a_step_may_be_compared_with_another_of_the_same_system():
         "t", "c", "s", metrics=("wall_s",), against=("rowlake",), against_step="clean", at_most=1.3
     )
     assert judge(target, found).ratio == 1.5
+
+
+def test_peers_that_were_not_measured_are_named():
+    verdict = judge(
+        relative(1.0, metrics=("wall_s",)), [measured("rowlake", 1.0), measured("x", 2.0)]
+    )
+    assert (verdict.outcome, verdict.missing) == ("met", ("y",))
