@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help setup demo test lint format bench bench-smoke lock clean
+.PHONY: help setup demo test fuzz lint format bench bench-smoke lock clean
 
 help:
 	@echo "setup   make $(VENV) with everything for development (Java included, where there is none)"
 	@echo "demo    run rowlake's main job on an embedded lake"
 	@echo "test    run all tests"
+	@echo "fuzz    10,000 random histories of row-level changes; ARGS=\"--seed 7 --steps 12\" (see tools/fuzz.py)"
 	@echo "lint    ruff, mypy and import-linter"
 	@echo "format  let ruff format and fix"
 	@echo "bench   compare with the peers; ARGS=\"...\" picks cases (see bench/)"
@@ -29,6 +30,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	@$(BIN)/python tools/run_tests.py $(ARGS)
+
+fuzz: $(STAMP)
+	@$(BIN)/python tools/fuzz.py $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check src tests bench tools

@@ -41,12 +41,13 @@ class Marked:
 
 @dataclass(frozen=True)
 class MarkWriter:
-    """Where and how delete files are written."""
+    """Where and how delete files are written; their names hold `operation_id`."""
 
     folder: str
     format_version: int
     granularity: str
     storage: Storage
+    operation_id: str = ""
 
     def write(self, marked: list[Marked]) -> pa.Table:
         """Write the marks of some data files; return the delete files. A failure leaves none."""
@@ -61,7 +62,8 @@ class MarkWriter:
             raise
 
     def _location(self, suffix: str, begun: list[str]) -> str:
-        begun.append(f"{self.folder}/{uuid.uuid4()}-deletes.{suffix}")
+        name = "-".join(part for part in (self.operation_id, str(uuid.uuid4())) if part)
+        begun.append(f"{self.folder}/{name}-deletes.{suffix}")
         return begun[-1]
 
     def _vectors(self, marked: list[Marked], begun: list[str]) -> list[dict[str, Any]]:

@@ -1,0 +1,85 @@
+"""What holds of a table after every commit, whatever was done: files, deletes, totals, row ids."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+DATA, POSITION, EQUALITY = 0, 1, 2
+_TOTALS = ("data-files", "delete-files", "records", "position-deletes", "equality-deletes")
+
+
+class Files:
+    """The files of one snapshot, and all that snapshots have ever named."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self._named: set[str] = set()
+
+    def check(self, snapshot_id: int) -> None:
+        """Check one snapshot, and that no file lies around that none names."""
+        found = self._table.inspect("files", snapshot_id=snapshot_id).to_pylist()
+        self._named |= {file["file_path"] for file in found}
+        check_deletes(found)
+        snapshots = self._table.handle.metadata.snapshots
+        (snapshot,) = (each for each in snapshots if each.snapshot_id == snapshot_id)
+        check_totals(found, dict(snapshot.summary.additional_properties))
+        self.check_strays()
+
+    def check_strays(self) -> None:
+        folder = f"{_path(self._table.location)}/data"
+        held = {str(Path(place, file)) for place, _, files in os.walk(folder) for file in files}
+        strays = held - {_path(place) for place in self._named}
+        assert not strays, f"files that no snapshot names: {sorted(strays)}"
+
+
+def _path(location: str) -> str:
+    return location.removeprefix("file://")
+
+
+def check_deletes(files: list[dict[str, Any]]) -> None:
+    """At most one vector, or file-scoped position delete file, per data file; none without it."""
+    data = {file["file_path"] for file in files if file["content"] == DATA}
+    vectors = Counter(
+        file["referenced_data_file"]
+        for file in files
+        if file["content"] == POSITION and file["referenced_data_file"] is not None
+    )
+    assert max(vectors.values(), default=1) == 1, f"a data file has several vectors: {vectors}"
+    formats = {
+        file["referenced_data_file"] for file in files if file["file_format"].upper() == "PUFFIN"
+    }
+    assert formats <= data, f"vectors of files that are gone: {formats - data}"
+
+
+def check_totals(files: list[dict[str, Any]], summary: dict[str, str]) -> None:
+    """The summary's totals are those of the files."""
+
+    def counted(*contents: int, records: bool = False) -> int:
+        return sum(
+            file["record_count"] if records else 1 for file in files if file["content"] in contents
+        )
+
+    totals = (
+        counted(DATA),
+        counted(POSITION, EQUALITY),
+        counted(DATA, records=True),
+        counted(POSITION, records=True),
+        counted(EQUALITY, records=True),
+    )
+    found = tuple(int(summary[f"total-{name}"]) for name in _TOTALS)
+    assert found == totals, f"totals {dict(zip(_TOTALS, found, strict=True))}, files have {totals}"
+
+
+def check_row_ids(
+    before: list[int | None], after: list[int | None], *, lost: int, fresh: int
+) -> None:
+    """Rows keep their ids whatever file they are in; new rows get new ones."""
+    assert None not in after, "a row has no id"
+    assert len(set(after)) == len(after), f"row ids are not unique: {sorted(after)}"
+    if None in before:
+        return
+    gone, new = set(before) - set(after), set(after) - set(before)
+    assert (len(gone), len(new)) == (lost, fresh), f"lost {gone}, new {new}: {lost}, {fresh}"
