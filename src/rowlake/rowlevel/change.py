@@ -28,7 +28,7 @@ from rowlake.plan.files import plan_files
 from rowlake.plan.prune import must_match
 from rowlake.rowlevel.kernel import change_kernel
 from rowlake.rowlevel.ranges import source_ranges
-from rowlake.rowlevel.strategy import Way, granularity_of, mode_of
+from rowlake.rowlevel.strategy import Way, granularity_of, mode_for
 from rowlake.rowlevel.task import OUTCOMES, ChangeTask
 from rowlake.rowlevel.tasks import Layout, change_tasks, insert_tasks, placed_files
 from rowlake.storage.files import Storage
@@ -113,6 +113,8 @@ class _Run:
     def __init__(
         self, handle: TableHandle, engine: Engine, change: RowChange, options: WriteOptions
     ) -> None:
+        if change.staged is not None:
+            change = replace(change, staged=change.staged.within_memory())
         self.handle, self.engine, self.change, self.options = handle, engine, change, options
         self.view = view_for_write(handle, options.branch)
         self.storage = Storage(self.view.io_properties)
@@ -194,7 +196,7 @@ class _Run:
             ),
             clauses=change.clauses,
             matching=change.matching,
-            mode=mode_of(self.options.mode, view.properties, setting),
+            mode=mode_for(self.options, view, setting),
             delete_folder=folder.rstrip("/"),
             format_version=view.format_version,
             granularity=granularity_of(view.properties),

@@ -58,7 +58,13 @@ def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
     try:
         new_rows = _new_rows(task, source, work, storage)
         written = pa.Table.from_batches(list(write_batches(task.write, new_rows)), WRITTEN_FILES)
-        writer = MarkWriter(task.delete_folder, task.format_version, task.granularity, storage)
+        writer = MarkWriter(
+            task.delete_folder,
+            task.format_version,
+            task.granularity,
+            storage,
+            task.write.operation_id,
+        )
         written = pa.concat_tables([written, writer.write(work.marked)])
     except BaseException:
         remove_written(written, storage)
@@ -149,23 +155,11 @@ def _updated(task: ChangeTask, file: FileTask, updates: Changes) -> Iterator[pa.
 
 def _new_versions(task: ChangeTask, batch: pa.RecordBatch, updates: Changes) -> pa.RecordBatch:
     """Return rows of the target (one for each update) as they are updated."""
-    source, rows = _source_rows(updates)
     clauses = [
         (task.clauses[number], np.flatnonzero(updates.clause == number))
         for number in np.unique(updates.clause)
     ]
-    return updated_rows(task.write.schema.arrow, batch, source, rows, clauses)
-
-
-def _source_rows(updates: Changes) -> tuple[pa.Table, Numbers]:
-    """Return one table of source rows, and the row in it of each update."""
-    if len(updates.parts) == 1:
-        return updates.parts[0].rows, updates.source
-    if not updates.parts:
-        return pa.table({}), updates.source
-    offsets = np.cumsum([0, *(part.rows.num_rows for part in updates.parts)])
-    rows = np.where(updates.part >= 0, offsets[updates.part] + updates.source, -1)
-    return pa.concat_tables([part.rows for part in updates.parts]), rows
+    return updated_rows(task.write.schema.arrow, batch, updates.rows, updates.source, clauses)
 
 
 def _rewritten(task: ChangeTask, file: FileTask, changes: Changes) -> Iterator[pa.RecordBatch]:
@@ -215,9 +209,9 @@ def matches_of(task: ChangeTask, source: Source) -> list[dict[str, Any]]:
     if not task.of(When.NOT_MATCHED):
         return []
     return [
-        {"part": part.number, "matched": part.matched_bitmap()}
-        for part in source.parts
-        if part.number not in task.owned
+        {"part": number, "matched": bitmap}
+        for number, bitmap in source.matched_bitmaps().items()
+        if number not in task.owned
     ]
 
 

@@ -22,6 +22,8 @@ from rowlake.rowlevel.source import flags
 from rowlake.scan.kernel import picked_rows, scan_kernel
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
     from rowlake.model.predicate import Predicate
@@ -40,14 +42,12 @@ _NONE = np.empty(0, np.int64)
 class Changes:
     """The rows of one data file that change, in their order.
 
-    `parts` are the parts of the source, `part[i]` and `source[i]` the source row of a changed row
-    (-1 where it has none), `clause[i]` the number of its clause. `unchanged` rows matched, but hold
-    the new values already.
+    `rows` are source rows, `source[i]` the one of a changed row (-1 where it has none), `clause[i]`
+    the number of its clause. `unchanged` rows matched, but hold the new values already.
     """
 
     positions: Numbers
-    parts: tuple[Part, ...]
-    part: Numbers
+    rows: pa.Table
     source: Numbers
     clause: Numbers
     unchanged: int = 0
@@ -60,7 +60,6 @@ class Changes:
         return replace(
             self,
             positions=self.positions[chosen],
-            part=self.part[chosen],
             source=self.source[chosen],
             clause=self.clause[chosen],
         )
@@ -73,8 +72,7 @@ class Changes:
 
 def changes_of(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: Source) -> Changes:
     """Return what changes in a file; source rows that match count as matched from now on."""
-    loaded = tuple(source.part(number) for number in parts)
-    found = _matched(task, file, loaded)
+    found = _matched(task, file, parts, source)
     if task.checks_cardinality:
         _validate_cardinality(task, file, found)
     if task.rejects_matches and len(found):
@@ -90,53 +88,69 @@ def changes_of(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source:
     return found
 
 
-def _matched(task: ChangeTask, file: FileTask, parts: tuple[Part, ...]) -> Changes:
+def _matched(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: Source) -> Changes:
     if task.matching.position is not None:
-        return _by_position(file, parts)
+        return _joint(task, [_at(source.part(number), file) for number in parts])
     if task.matching.keys:
-        return _by_key(task, file, parts)
+        return _by_key(task, file, parts, source)
     positions = _positions(task.context, file, task.context.predicate)
     zeros = np.zeros(len(positions), np.int64)
-    return Changes(positions, parts, zeros if parts else zeros - 1, zeros, zeros)
+    return Changes(positions, pa.table({}), zeros, zeros)
 
 
-def _by_position(file: FileTask, parts: tuple[Part, ...]) -> Changes:
-    found = [part.at(file.location) for part in parts]
-    return _ordered(parts, [(each.target, each.source) for each in found])
+def _at(part: Part, file: FileTask) -> Changes:
+    found = part.at(file.location)
+    return _of_part(part, found.target, found.source)
 
 
-def _by_key(task: ChangeTask, file: FileTask, parts: tuple[Part, ...]) -> Changes:
+def _of_part(part: Part, positions: Numbers, source: Numbers) -> Changes:
+    return Changes(positions, part.rows, source, np.zeros(len(positions), np.int64))
+
+
+def _by_key(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: Source) -> Changes:
+    """Return the matches by key; of several parts one after the other, so that few are loaded."""
+    batches: Iterable[pa.RecordBatch] = _key_batches(task, file)
+    batches = batches if len(parts) == 1 else list(batches)
+    return _joint(task, [_probed(source.part(number), batches) for number in parts])
+
+
+def _key_batches(task: ChangeTask, file: FileTask) -> Iterator[pa.RecordBatch]:
+    """Yield the keys of a file's live rows in the types of the source's, and their positions."""
     names = [target for target, _ in task.matching.keys]
     fields = [task.context.table_schema.arrow.field(name) for name in names]
     context = replace(task.context, projection=Schema(pa.schema([*fields, POSITION])), exact=True)
     assert task.staged_schema is not None
     types = [task.staged_schema.field(staged).type for _, staged in task.matching.keys]
-    found: list[list[tuple[Numbers, Numbers]]] = [[] for _ in parts]
     for batch in scan_kernel(ScanTask(context, (file,))):
-        keys = [
+        columns = [
             column if column.type.equals(kind) else column.cast(kind)
             for column, kind in zip(batch.columns, types, strict=False)
         ]
-        positions = np.asarray(batch.column(len(names)))
-        for number, part in enumerate(parts):
-            pairs = part.probe(keys)
-            found[number].append((positions[pairs.target], pairs.source))
-    return _ordered(parts, [_concatenated(each) for each in found])
+        columns.append(batch.column(len(names)))
+        yield pa.RecordBatch.from_arrays(columns, names=[str(n) for n in range(len(columns))])
 
 
-def _concatenated(pairs: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
-    if not pairs:
-        return _NONE, _NONE
-    return np.concatenate([one for one, _ in pairs]), np.concatenate([two for _, two in pairs])
+def _probed(part: Part, batches: Iterable[pa.RecordBatch]) -> Changes:
+    targets, sources = [_NONE], [_NONE]
+    for batch in batches:
+        *keys, positions = batch.columns
+        pairs = part.probe(keys)
+        targets.append(np.asarray(positions)[pairs.target])
+        sources.append(pairs.source)
+    return _of_part(part, np.concatenate(targets), np.concatenate(sources))
 
 
-def _ordered(parts: tuple[Part, ...], found: list[tuple[Numbers, Numbers]]) -> Changes:
-    positions, source = _concatenated(found)
-    part = np.repeat(np.arange(len(found)), [len(one) for one, _ in found])
-    if len(found) > 1:
-        order = np.argsort(positions, kind="stable")
-        positions, source, part = positions[order], source[order], part[order]
-    return Changes(positions, parts, part, source, np.zeros(len(positions), np.int64))
+def _joint(task: ChangeTask, found: list[Changes]) -> Changes:
+    """Return the matches in several parts as one, with the source rows that matched alone."""
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        empty = pa.table({}) if task.staged_schema is None else task.staged_schema.empty_table()
+        return Changes(_NONE, empty, _NONE, _NONE)
+    rows = pa.concat_tables([each.rows.take(pa.array(each.source)) for each in found])
+    positions = np.concatenate([each.positions for each in found])
+    order = np.argsort(positions, kind="stable")
+    return Changes(positions[order], rows.combine_chunks(), order, np.zeros(len(order), np.int64))
 
 
 def _positions(
@@ -178,9 +192,7 @@ def _applies(
     """Return which of some matched rows a clause is for."""
     result = np.ones(len(rows), np.bool_)
     if clause.flag is not None:
-        for number, part in enumerate(found.parts):
-            own = found.part[rows] == number
-            result[own] = flags(part.rows, clause.flag)[found.source[rows][own]]
+        result = flags(found.rows, clause.flag)[found.source[rows]]
     if clause.predicate is not None:
         wanted = found.positions[rows[result]]
         held = _positions(task.context, file, clause.predicate, wanted)
@@ -202,7 +214,7 @@ def _left_over(task: ChangeTask, file: FileTask, matched: Numbers, found: Change
             break
     every = np.concatenate(positions)
     nothing = np.full(len(every), -1, np.int64)
-    return Changes(every, found.parts, nothing, nothing, np.concatenate(numbers))
+    return Changes(every, found.rows, nothing, np.concatenate(numbers))
 
 
 def _joined(one: Changes, other: Changes) -> Changes:
@@ -210,8 +222,7 @@ def _joined(one: Changes, other: Changes) -> Changes:
     order = np.argsort(positions, kind="stable")
     return Changes(
         positions[order],
-        one.parts,
-        np.concatenate([one.part, other.part])[order],
+        one.rows,
         np.concatenate([one.source, other.source])[order],
         np.concatenate([one.clause, other.clause])[order],
     )
@@ -236,15 +247,9 @@ def _differs(
     for batch in picked_rows(context, file, found.positions[rows]):
         some = rows[start : start + batch.num_rows]
         differs = np.zeros(batch.num_rows, np.bool_)
-        for number, part in enumerate(found.parts):
-            own = np.flatnonzero(found.part[some] == number)
-            if not len(own):
-                continue
-            for name, value in clause.values.items():
-                old = batch.column(name)
-                old = old if len(own) == batch.num_rows else old.take(pa.array(own))
-                new = assigned(value, part.rows, found.source[some[own]])
-                differs[own] |= ~are_equal(old, new)
+        for name, value in clause.values.items():
+            new = assigned(value, found.rows, found.source[some])
+            differs |= ~are_equal(batch.column(name), new)
         result[start : start + batch.num_rows] = differs
         start += batch.num_rows
     return result
@@ -274,7 +279,7 @@ def _samples(task: ChangeTask, found: Changes, again: Numbers) -> list[str]:
     first = np.unique(found.positions[again], return_index=True)[1][:_SAMPLES]
     texts = []
     for place in again[first]:
-        rows = found.parts[int(found.part[place])].rows.slice(int(found.source[place]), 1)
+        rows = found.rows.slice(int(found.source[place]), 1)
         values = [(name, rows[staged][0].as_py()) for name, staged in task.matching.keys]
         texts.append(", ".join(f"{name}={value!r}" for name, value in values))
     return texts

@@ -6,8 +6,10 @@ with the values that clauses assign, conditions are staged flags or bound predic
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import TRUE
@@ -15,19 +17,47 @@ from rowlake.rowlevel.staged import STAGED, Dealing
 from rowlake.rowlevel.task import Matching, TaskClause
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Mapping
 
     from rowlake.model.predicate import Predicate
+
+# A task holds a few parts of this size at a time; numbers of split parts lie above all others.
+PART_BYTES = 128 * 1024 * 1024
+SPLIT_PARTS = 1 << 12
 
 
 @dataclass(frozen=True)
 class Staged:
-    """Source rows, staged: `rows` of `STAGED`; bounds are those of `keys`, staged columns."""
+    """Source rows, staged: `rows` of `STAGED`; bounds are those of `keys`, staged columns.
+
+    `split` has the parts that were too large for the memory of a task: the parts they became.
+    """
 
     schema: pa.Schema
     keys: tuple[str, ...] = ()
     dealing: Dealing = field(default_factory=Dealing)
     rows: pa.Table = field(default_factory=STAGED.empty_table)
+    split: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+    def within_memory(self) -> Staged:
+        """Return the same rows in parts that each fit into the memory of a task."""
+        sizes: dict[int, int] = {}
+        numbers: dict[int, list[int]] = {}
+        parts = []
+        for row in self.rows.select(["part", "size_in_bytes"]).to_pylist():
+            part, size = row["part"], row["size_in_bytes"]
+            held = numbers.setdefault(part, [part])
+            if sizes.get(part, 0) and sizes[part] + size > PART_BYTES:
+                held.append(SPLIT_PARTS * (len(held) + 1) + max(part, 0))
+                sizes[part] = 0
+            sizes[part] = sizes.get(part, 0) + size
+            parts.append(held[-1])
+        split = {part: tuple(held) for part, held in numbers.items() if len(held) > 1}
+        if not split:
+            return self
+        place = self.rows.schema.get_field_index("part")
+        renumbered = pa.array(parts, pa.int32())
+        return replace(self, rows=self.rows.set_column(place, "part", renumbered), split=split)
 
 
 @dataclass(frozen=True)

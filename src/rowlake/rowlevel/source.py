@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 
+_LOADED_BYTES = 256 * 1024 * 1024
+
+
 class Part:
     """The rows of one part, with which of them were matched."""
 
-    def __init__(self, task: ChangeTask, number: int, storage: Storage) -> None:
+    def __init__(self, task: ChangeTask, number: int, matched: Flags, storage: Storage) -> None:
         self.number = number
         pieces = [piece for piece in task.pieces if piece.part == number]
         assert task.staged_schema is not None
         self.rows = read_pieces(pieces, task.staged_schema, storage)
         self._matching = task.matching
-        self.matched: Flags = np.zeros(self.rows.num_rows, np.bool_)
-        before = task.matched.get(number)
-        if before is not None:
-            self.matched[BitMap.deserialize(before).to_array()] = True
+        self.matched = matched
 
     @cached_property
     def _eligible(self) -> Numbers:
@@ -80,10 +80,6 @@ class Part:
         self.matched[rows] = True
         return Pairs(positions[order], rows[order])
 
-    def matched_bitmap(self) -> bytes:
-        """Return which rows were matched."""
-        return bytes(BitMap(np.flatnonzero(self.matched).astype(np.uint32)).serialize())
-
 
 def flags(rows: pa.Table, name: str) -> Flags:
     """Return where a boolean column is TRUE."""
@@ -91,19 +87,40 @@ def flags(rows: pa.Table, name: str) -> Flags:
 
 
 class Source:
-    """All parts that a task reads, each loaded at its first use; the last few stay."""
+    """All parts that a task reads, each loaded at its first use; the last few stay loaded."""
 
     def __init__(self, task: ChangeTask, storage: Storage) -> None:
         self._task, self._storage = task, storage
         self._parts: dict[int, Part] = {}
+        self._matched: dict[int, Flags] = {}
 
     def part(self, number: int) -> Part:
-        """Return a part."""
-        if number not in self._parts:
-            self._parts[number] = Part(self._task, number, self._storage)
-        return self._parts[number]
+        """Return a part; which of its rows were matched is known also after it was let go."""
+        found = self._parts.pop(number, None)
+        if found is None:
+            self._let_go()
+            found = Part(self._task, number, self._flags(number), self._storage)
+        self._parts[number] = found
+        return found
 
-    @property
-    def parts(self) -> list[Part]:
-        """The parts read so far."""
-        return list(self._parts.values())
+    def _let_go(self) -> None:
+        """Forget the parts used longest ago, until there is room for another."""
+        while sum(part.rows.nbytes for part in self._parts.values()) > _LOADED_BYTES:
+            self._parts.pop(next(iter(self._parts)))
+
+    def _flags(self, number: int) -> Flags:
+        if number not in self._matched:
+            rows = sum(piece.rows for piece in self._task.pieces if piece.part == number)
+            flags = np.zeros(rows, np.bool_)
+            before = self._task.matched.get(number)
+            if before is not None:
+                flags[BitMap.deserialize(before).to_array()] = True
+            self._matched[number] = flags
+        return self._matched[number]
+
+    def matched_bitmaps(self) -> dict[int, bytes]:
+        """Return which rows were matched of the parts read so far."""
+        return {
+            number: bytes(BitMap(np.flatnonzero(flags).astype(np.uint32)).serialize())
+            for number, flags in self._matched.items()
+        }

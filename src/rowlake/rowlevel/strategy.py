@@ -15,6 +15,9 @@ from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowlake.model.view import TableView
+    from rowlake.verbs.write import WriteOptions
+
 # With `auto`, a file of which at least this share goes is rewritten: what is left is then cheap to
 # copy beside what every later read would have to skip.
 REWRITTEN_SHARE = 0.3
@@ -84,6 +87,28 @@ def deletes_of(asked: str | None, format_version: int, mode: str | None = None) 
             f"{format_version}. Leave it out, or set the table property format-version."
         )
     return found
+
+
+def mode_for(options: WriteOptions, view: TableView, operation: str) -> Mode:
+    """Return the mode of an operation that reads the rows it changes.
+
+    Asking for a kind of delete files asks for them to be written; format version 1 has none.
+    """
+    mode = mode_of(options.mode, view.properties, operation)
+    asked = deletes_of(options.deletes, view.format_version, options.mode)
+    if asked is Deletes.EQUALITY:
+        raise UnsupportedFeatureError(
+            f"deletes='equality' is for delete and upsert by key; {operation} reads the rows that "
+            "it changes, so it knows their positions."
+        )
+    if view.format_version < 2:
+        if options.mode == Mode.MERGE_ON_READ.value:
+            raise UnsupportedFeatureError(
+                f"mode={options.mode!r} needs format version 2 or 3; {view.name} has version 1. "
+                "Set the table property format-version, or use copy-on-write."
+            )
+        return Mode.COPY_ON_WRITE
+    return mode if asked is Deletes.AUTO else Mode.MERGE_ON_READ
 
 
 def granularity_of(properties: Mapping[str, str]) -> str:

@@ -53,7 +53,8 @@ class Layout:
             wanted = [part_of_partition(partition)]
         else:
             return sorted(present)
-        return [part for part in wanted if part in present]
+        every = [one for part in wanted for one in self.staged.split.get(part, (part,))]
+        return [part for part in every if part in present]
 
 
 @dataclass(frozen=True)
