@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import time
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -127,9 +128,11 @@ class Lab:
 
     def close(self) -> None:
         for peer in self._peers.values():
-            peer.close()
+            with suppress(Exception):
+                peer.close()
         if self.has_spark:
-            self.spark.stop()
+            with suppress(Exception):
+                self.spark.stop()
         self._clear()
         self._lock.close()
 

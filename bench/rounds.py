@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -95,9 +96,15 @@ def run_rounds(
             _compare(outcome, number, truths)
     finally:
         for contestant in contestants:
-            if contestant.close:
-                contestant.close()
+            _close(contestant)
     return outcome
+
+
+def _close(contestant: Contestant) -> None:
+    """Free what a system holds; where that fails (its JVM is gone) the figures still count."""
+    if contestant.close:
+        with suppress(Exception):
+            contestant.close()
 
 
 def first_words(error: Exception) -> str:

@@ -121,3 +121,11 @@ def test_a_system_in_a_fresh_process_skips_the_warm_up():
     fresh = Contestant("fresh", (Step("act", lambda: log.append(1)),), needs_warmup=False)
     run_rounds(case(warmups=2), [fresh], 1)
     assert log == [1]
+
+
+def test_a_system_that_cannot_be_closed_keeps_its_figures():
+    def broken():
+        raise OSError("the JVM is gone")
+
+    contestant = Contestant("a", (Step("act", lambda: None),), close=broken)
+    assert len(run_rounds(case(warmups=0), [contestant], 2).of("act", "a").samples) == 2
