@@ -47,9 +47,16 @@ def plots_section(plots: dict[str, str]) -> list[str]:
     return [f"![{caption}]({path})" for caption, path in plots.items()]
 
 
-def losses_section(cases: list[dict[str, Any]]) -> str:
-    """Return where a peer took less wall time than the best of ours; bare loops are no peers."""
-    lines = []
+def losses_section(cases: list[dict[str, Any]], targets: Sequence[dict[str, Any]] = ()) -> str:
+    """Return the targets not met, and where a peer took less wall time than the best of ours.
+
+    Bare loops are no peers.
+    """
+    lines = [
+        f"- Not met ({target['ratio']:.2f}×): {target['target']['text']}."
+        for target in targets
+        if target["outcome"] == "not met"
+    ]
     for case in cases:
         steps = dict.fromkeys(found["step"] for found in case["measurements"])
         lines += [line for step in steps if (line := _loss(case, step))]
@@ -80,7 +87,7 @@ def _loss(case: dict[str, Any], step: str) -> str:
 def figures(results: dict[str, Any], plots: dict[str, str] | None = None) -> str:
     """Return all sections: the run, the targets, where we lose, plots, one table per case."""
     parts = [run_line(results["run"]), targets_section(results["targets"])]
-    parts += [losses_section(results["cases"]), *plots_section(plots or {})]
+    parts += [losses_section(results["cases"], results["targets"]), *plots_section(plots or {})]
     parts += [case_section(case) for case in results["cases"]]
     parts.append(configurations_section(results["configurations"]))
     return "\n\n".join(parts)
@@ -123,6 +130,8 @@ def _value(metric: str, value: float | None) -> str:
 
 def case_section(case: dict[str, Any]) -> str:
     measured = [found for found in case["measurements"] if found["samples"]]
+    steps = list(dict.fromkeys(found["step"] for found in measured))
+    measured.sort(key=lambda found: steps.index(found["step"]))
     rows = [
         (
             found["step"],

@@ -42,7 +42,9 @@ def test_where_a_peer_is_quicker_is_said(tmp_path):
         case("a", ("rowlake-lazy", 2.0), ("rowlake-eager", 3.0), ("delta-rs", 1.0)),
         case("b", ("rowlake", 1.0), ("iceberg-java", 2.0), ("pyarrow", 0.1)),
     ]
-    text = markdown.losses_section(cases)
+    unmet = {"outcome": "not met", "ratio": 1.5, "target": {"text": "a promise"}}
+    text = markdown.losses_section(cases, [unmet])
+    assert "- Not met (1.50×): a promise." in text
     assert "Case a, s: delta-rs takes 1.00 s, rowlake-lazy 2.00 s (2.00×)." in text
     assert "Case b" not in text
 
