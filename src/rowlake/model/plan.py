@@ -134,7 +134,7 @@ class Plan:
     def _matching(self) -> _Node:
         source = "" if self.source_rows is None else f", {_count(self.source_rows, 'source row')}"
         texts = {
-            "none": f"rows of {self.predicate}",
+            "none": "all rows" if self.predicate == "true" else f"rows of {self.predicate}",
             "aligned": f"join by key, aligned with the table's partitions{source}",
             "broadcast": f"join by key, all of the source for every task{source}",
             "by position": f"by position, Spark finds the rows{source}",
@@ -182,9 +182,7 @@ class _Node:
 
 def _strategy(strategy: str, files: list[PlannedFile]) -> _Node:
     head = f"{_count(len(files), 'file')} {_DONE[strategy]}"
-    shown = [
-        _Node(f"{file.location.rpartition('/')[2]}: {file.reason}") for file in files[:_SHOWN_FILES]
-    ]
+    shown = [_Node(f"{_short(file.location)}: {file.reason}") for file in files[:_SHOWN_FILES]]
     rest = len(files) - _SHOWN_FILES
     if strategy == KEEP:
         return _Node(f"{head}: {files[0].reason}")
@@ -198,6 +196,12 @@ def _drawn(node: _Node) -> Iterable[str]:
         first, *others = _drawn(child)
         yield f"{'└─' if is_last else '├─'} {first}"
         yield from (f"{'  ' if is_last else '│ '} {line}" for line in others)
+
+
+def _short(location: str) -> str:
+    """Return a location without what all files of a table share, as far as that can be told."""
+    _, data, rest = location.rpartition("/data/")
+    return rest if data else location.rpartition("/")[2]
 
 
 def _count(number: int, noun: str) -> str:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from rowlake.model import plan as words
-from rowlake.model.change import Isolation
 from rowlake.model.plan import Plan, PlannedFile, Pruned
 from rowlake.model.predicate import FALSE, TRUE
 from rowlake.model.predicate_text import predicate_text
@@ -70,7 +69,7 @@ def explain_truncate(handle: TableHandle, engine: Engine, options: WriteOptions)
         table=view.name,
         snapshot_id=view.snapshot_id,
         mode="metadata only",
-        isolation=(options.isolation or Isolation.SNAPSHOT).value,
+        isolation="not isolated" if options.isolation is None else options.isolation.value,
         files_considered=found.files_considered,
         files=tuple(
             PlannedFile(location, rows, words.REMOVE, "all rows go; it is not read", 0, rows)
