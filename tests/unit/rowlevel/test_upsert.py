@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from pyiceberg.types import IntegerType
 
 from rowlake.errors import (
     CardinalityError,
@@ -165,7 +166,8 @@ def test_new_rows_take_the_defaults_of_columns_that_the_source_lacks(lake):
     columns = pa.schema([("id", pa.int64()), ("note", pa.string())])
     table = create(lake, "3", schema=columns)
     table.append([{"id": 1, "note": "a"}])
-    lake.sql("ALTER TABLE shop.sales ADD COLUMN level int DEFAULT 5")
+    with table.evolve().update_schema() as update:
+        update.add_column("level", IntegerType(), default_value=5)
     result = table.upsert([{"id": 1, "note": "b"}, {"id": 2, "note": "c"}], ["id"])
     assert (result.rows_updated, result.rows_inserted) == (1, 1)
     assert rows_of(table.arrow()) == [(1, "b", 5), (2, "c", 5)]
