@@ -214,7 +214,8 @@ class _Run:
         tasks = change_tasks(
             planned.template, planned.placed, staged, slots=slots, inserts=change.inserts
         )
-        size_in_bytes = sum(one.file.file_size_in_bytes for one in planned.placed)
+        held = 0 if staged is None else _size(staged.rows)
+        size_in_bytes = held + sum(one.file.file_size_in_bytes for one in planned.placed)
         first = self._run_tasks(tasks, size_in_bytes, kernel)
         done = Done.of(first)
         if not change.inserts or staged is None or not done.matched:
