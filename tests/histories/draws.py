@@ -32,6 +32,10 @@ def draw_operation(random: Random, kind: str, columns: list[Column], options: Op
     return _DRAWS[kind](random, columns, options)
 
 
+def _blind(options: Options) -> Options:
+    return Options(options.branch, deletes="equality")
+
+
 def _some(random: Random, columns: Sequence[Column], least: int = 1) -> list[Column]:
     return random.sample(list(columns), random.randint(least, len(columns)))
 
@@ -49,7 +53,8 @@ def _keys(random: Random, columns: Sequence[Column]) -> list[Column]:
 
 
 def _append(random: Random, columns: list[Column], options: Options) -> Append:
-    rows = [draw_row(random, columns) for _ in range(random.randint(1, 8))]
+    most = 40 if random.random() < 0.1 else 8
+    rows = [draw_row(random, columns) for _ in range(random.randint(1, most))]
     return Append(rows, columns, options)
 
 
@@ -63,7 +68,7 @@ def _delete(random: Random, columns: list[Column], options: Options) -> Delete:
 def _blind_delete(random: Random, columns: list[Column], options: Options) -> Delete:
     able = [column for column in columns if column.kind in KEYS]
     condition = draw_condition(random, able, ops=key_ops)
-    return Delete(condition, columns, Options(options.branch), blind=True)
+    return Delete(condition, columns, _blind(options), blind=True)
 
 
 def _update(random: Random, columns: list[Column], options: Options) -> Update:
@@ -88,7 +93,7 @@ def _blind_upsert(random: Random, columns: list[Column], options: Options) -> Up
     able = [column for column in plain(columns) if column not in keys]
     latest = random.choice(able) if able and random.random() < 0.4 else None
     rows = _source_rows(random, columns, keys, unique=latest is None and random.random() < 0.85)
-    return Upsert(rows, keys, columns, columns, Options(options.branch), latest, blind=True)
+    return Upsert(rows, keys, columns, columns, _blind(options), latest, blind=True)
 
 
 def _source_rows(

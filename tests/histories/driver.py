@@ -116,12 +116,10 @@ def run_append(table: Any, operation: Append) -> Result:
 
 def run_delete(table: Any, operation: Delete) -> Result:
     where = sql_condition(operation.condition) if operation.as_text else operation.condition
-    kind = {"deletes": "equality"} if operation.blind else {}
-    return table.delete(where, **options_of(operation.options), **kind)
+    return table.delete(where, **options_of(operation.options))
 
 
 def run_upsert(table: Any, operation: Upsert) -> Result:
-    kind = {"deletes": "equality"} if operation.blind else {}
     latest = operation.latest
     return table.upsert(
         in_batches(as_arrow(operation.rows, operation.given)),
@@ -129,13 +127,12 @@ def run_upsert(table: Any, operation: Upsert) -> Result:
         on_duplicates="error" if latest is None else f"latest by `{latest.name}`",
         if_exists="reject" if operation.rejects else "update",
         **options_of(operation.options),
-        **kind,
     )
 
 
 def options_of(options: Options) -> dict[str, Any]:
-    mode = {} if options.mode is None else {"mode": options.mode}
-    return {"branch": options.branch, **mode}
+    given = {"mode": options.mode, "deletes": options.deletes}
+    return {"branch": options.branch, **{key: each for key, each in given.items() if each}}
 
 
 def in_batches(rows: pa.Table, size: int = 2) -> pa.Table:
@@ -160,7 +157,7 @@ def _run_update(table: Any, operation: Update) -> Result:
 
 
 def _change(table: Any, change: RowChange, options: Options) -> Result:
-    chosen = WriteOptions(branch=options.branch, mode=options.mode)
+    chosen = WriteOptions(branch=options.branch, mode=options.mode, deletes=options.deletes)
     return change_rows(table.handle, table._engine, change, chosen)[1]
 
 

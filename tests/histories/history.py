@@ -102,7 +102,7 @@ class History:
         layout = random.choice(LAYOUTS)
         self.log.append(f"create {layout} {properties}")
         schema = pa.schema([(column.name, column.arrow) for column in self.columns])
-        name = f"db.t{next(_NUMBERS)}"
+        name = f"db.history{next(_NUMBERS)}"
         sort_by = [OrderBy(("qty",))] if random.random() < 0.15 else []
         return lake.create_table(
             name, schema, partition_by=layout, properties=properties, sort_by=sort_by
@@ -135,7 +135,7 @@ class History:
         kinds = [kind for kind in KINDS if self._blind or not kind.startswith("blind")]
         branch = random.choice(sorted(self.rows)) if random.random() < 0.4 else "main"
         kind = "append" if not self.rows[branch] and random.random() < 0.7 else random.choice(kinds)
-        options = Options(branch, random.choice(MODES))
+        options = self._options(random, branch)
         operation = draw_operation(random, kind, self.columns, options)
         self.log.append(str(operation))
         self.operations += 1
@@ -158,6 +158,12 @@ class History:
             self._at[head] = should.rows
             self._files.check(head)
         self._check_ids(operation, before, should)
+
+    def _options(self, random: Random, branch: str) -> Options:
+        mode = random.choice(MODES)
+        lazily = mode != "copy-on-write" and random.random() < 0.15
+        kind = "vector" if self.table.format_version >= 3 else "position"
+        return Options(branch, mode, kind if lazily else None)
 
     def _check_ids(self, operation: Operation, before: Any, should: Expected) -> None:
         after = self._ids.get(operation.options.branch)

@@ -36,6 +36,7 @@ REFUSED = Expected(None)
 class Options:
     branch: str = "main"
     mode: str | None = None
+    deletes: str | None = None
 
 
 @dataclass(frozen=True)
