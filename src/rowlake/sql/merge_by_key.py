@@ -348,12 +348,16 @@ def _key_type(target: str, source: str, arrow: pa.DataType) -> pa.DataType | Non
 
 
 def _dealing(merging: Merging, matching: Matching) -> Dealing:
-    """Return how source rows are dealt out: by the target's partitions, where keys say them."""
+    """Return how source rows are dealt out: by the target's partitions, where keys say them.
+
+    Not by floating-point numbers: zeros of both signs are one key in two partitions.
+    """
     view = merging.target.view
+    types = view.schema.arrow
     staged = {
         name: held
         for (name, held), safe in zip(matching.keys, matching.null_safe, strict=True)
-        if not safe
+        if not safe and not pa.types.is_floating(types.field(name).type)
     }
     fields = [found for found in view.spec.fields if found.transform != "void"]
     paths = [view.schema.paths.get(found.source_id, ("",)) for found in fields]
