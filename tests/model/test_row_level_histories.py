@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from tests.histories.driver import driver_lake, run, tight_limits
 from tests.histories.history import run_history
 
-RANDOM = st.randoms(use_true_random=False)
+# Seeds are drawn, not every choice: choices would lean to what is simple, and most steps would be
+# the same few. A failing history is cut down by leaving out steps.
+RANDOM = st.randoms(use_true_random=True)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def lake():
 
 
 @pytest.mark.timeout(900)
-@given(st.lists(RANDOM, min_size=4, max_size=8), st.booleans())
+@given(st.lists(RANDOM, min_size=4, max_size=7), st.booleans())
 @settings(
     max_examples=int(os.environ.get("ROWLAKE_ROW_LEVEL_HISTORIES", "200")),
     deadline=None,
