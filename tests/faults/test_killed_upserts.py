@@ -1,0 +1,74 @@
+"""An upsert killed (-9) at every step: none of its rows are there, or all of them.
+
+It updates rows of a data file and adds others while another writer deletes a row of that file; a
+rewritten file is lost to that writer, so the upsert is planned anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rowlake.iceberg.cache import default_cache
+from rowlake.lake import connect
+from tests.lakes import SALES, sales
+from tests.parts.killed import run_writers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "shop.sales"
+ROWS = '[{"id": id, "note": "new"} for id in (6, 7, 100, 101)]'
+CHANGED, ADDED = {6, 7}, {100, 101}
+
+
+def make(warehouse: Path, version: str) -> None:
+    with connect(str(warehouse)) as lake:
+        lake.create_namespace("shop")
+        properties = {"format-version": version, "commit.retry.min-wait-ms": "1"}
+        table = lake.create_table(NAME, SALES, properties=properties)
+        table.append(sales(20))
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "version, mode", [("2", "copy-on-write"), ("3", "merge-on-read")], ids=["rewritten", "vectors"]
+)
+def test_a_killed_upsert_leaves_one_commit_or_the_other(tmp_path, version, mode) -> None:
+    upsert = f'table.upsert({ROWS}, ["id"], mode="{mode}")'
+    make(tmp_path / "whole", version)
+    steps, ended = run_writers(None, NAME, upsert, [f"0:before:{tmp_path}/whole"])
+    assert (ended, steps >= 8) == (0, True)
+    deaths = [(at, "before") for at in range(1, steps + 1)] + [(steps, "after")]
+    places = [f"{at}:{side}:{tmp_path}/{at}-{side}" for at, side in deaths]
+    for at, side in deaths:
+        make(tmp_path / f"{at}-{side}", version)
+    assert run_writers(None, NAME, upsert, places) == [9] * len(deaths)
+    landed = [has_landed(tmp_path / f"{at}-{side}", mode) for at, side in deaths]
+    assert set(landed) == {False, True}
+
+
+def has_landed(warehouse: Path, mode: str) -> bool:
+    """Check that a table is at a commit, and that the same upsert goes on from there."""
+    default_cache().clear()
+    with connect(str(warehouse)) as lake:
+        table = lake.table(NAME)
+        before = notes(table)
+        landed = before[6] == "new"
+        ids = set(range(20)) - ({5} if 5 not in before else set()) | (ADDED if landed else set())
+        assert set(before) == ids
+        new = {number for number, note in before.items() if note == "new"}
+        assert new == (CHANGED | ADDED if landed else set())
+        rows = [{"id": number, "note": "new"} for number in CHANGED | ADDED]
+        result = table.upsert(rows, ["id"], mode=mode)
+        assert (result.snapshot_id is None) == landed
+        after = notes(table)
+        assert after == {**before, **dict.fromkeys(CHANGED | ADDED, "new")}
+    return landed
+
+
+def notes(table) -> dict[int, str | None]:
+    found = table.arrow(["id", "note"])
+    assert len(set(found["id"].to_pylist())) == found.num_rows
+    return dict(zip(found["id"].to_pylist(), found["note"].to_pylist(), strict=True))
