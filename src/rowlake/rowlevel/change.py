@@ -298,7 +298,7 @@ class _Run:
             data_files_removed=len(done.replaced) + len(planned.removed),
             delete_files_added=done.deletes.num_rows,
             delete_files_removed=len(done.replaced_deletes),
-            bytes_written=int(pc.sum(done.files["file_size_in_bytes"]).as_py() or 0),
+            bytes_written=_written(done.files),
             files_considered=planned.files.files_considered,
             files_pruned=planned.files_pruned,
             files_matched=len(planned.removed) + len(done.replaced) + len(done.marked),
@@ -387,6 +387,13 @@ def _unwrapped(structs: pa.ChunkedArray) -> pa.Table:
         if len(chunk)
     ]
     return pa.Table.from_batches(batches, WRITTEN_FILES)
+
+
+def _written(files: pa.Table) -> int:
+    """Return the bytes of files; vectors that share one Puffin file count it once."""
+    sizes = files.select(["location", "file_size_in_bytes"]).group_by("location")
+    found = sizes.aggregate([("file_size_in_bytes", "max")])["file_size_in_bytes_max"]
+    return int(pc.sum(found).as_py() or 0)
 
 
 def _size(staged: pa.Table) -> int:

@@ -24,6 +24,7 @@ from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape, staging
 from rowlake.rowlevel.task import Matching, TaskClause
+from rowlake.storage.files import Storage
 from rowlake.verbs.write import view_for_write
 from tests.lakes import SALES, files_in, make_lake, sales
 
@@ -311,6 +312,16 @@ def test_bytes_are_near_to_what_is_written(lake, version, mode) -> None:
     assert plan.bytes_to_write == sum(file.bytes_to_write for file in plan.files)
     sizes = sum(table.inspect("data_files")["file_size_in_bytes"].to_pylist())
     assert 0 < plan.bytes_to_read < 2 * sizes
+
+
+def test_vectors_of_one_puffin_file_are_written_once(lake) -> None:
+    table = make_table(lake, "3")
+    before = files_in(table.location)
+    change = RowChange("delete", (DELETE,), predicate=leaf("id", "in", 1, 101, 201))
+    _, result = Asked(lake, table).both(change)
+    (puffin,) = {name for name in files_in(table.location) - before if name.endswith("puffin")}
+    assert result.delete_files_added == 3
+    assert result.bytes_written == len(Storage({}).read(puffin))
 
 
 def test_only_columns_that_are_needed_are_to_be_read(lake, version) -> None:
