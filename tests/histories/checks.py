@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 DATA, POSITION, EQUALITY = 0, 1, 2
+LINEAGE = ["_row_id", "_last_updated_sequence_number"]
+Lineage = list[tuple[int, int]]
 _TOTALS = ("data-files", "delete-files", "records", "position-deletes", "equality-deletes")
 
 
@@ -73,13 +75,20 @@ def check_totals(files: list[dict[str, Any]], summary: dict[str, str]) -> None:
     assert found == totals, f"totals {dict(zip(_TOTALS, found, strict=True))}, files have {totals}"
 
 
-def check_row_ids(
-    before: list[int | None], after: list[int | None], *, lost: int, fresh: int
-) -> None:
+def check_row_ids(before: Lineage, after: Lineage, *, lost: int, fresh: int) -> None:
     """Rows keep their ids whatever file they are in; new rows get new ones."""
-    assert None not in after, "a row has no id"
-    assert len(set(after)) == len(after), f"row ids are not unique: {sorted(after)}"
-    if None in before:
-        return
-    gone, new = set(before) - set(after), set(after) - set(before)
+    old, now = [row_id for row_id, _ in before], [row_id for row_id, _ in after]
+    assert None not in now, "a row has no id"
+    assert len(set(now)) == len(now), f"row ids are not unique: {sorted(now)}"
+    gone, new = set(old) - set(now), set(now) - set(old)
     assert (len(gone), len(new)) == (lost, fresh), f"lost {gone}, new {new}: {lost}, {fresh}"
+
+
+def check_last_updated(
+    before: dict[int, int], after: dict[int, int], updated: int, sequence_number: int
+) -> None:
+    """Rows that were updated or are new say so; all others keep the number of their last update."""
+    touched = [row for row in after if after[row] != before.get(row)]
+    assert all(after[row] == sequence_number for row in touched), (before, after)
+    kept = [row for row in touched if row in before]
+    assert len(kept) == updated, f"{len(kept)} rows are marked as updated, not {updated}"

@@ -16,7 +16,7 @@ from pyiceberg.types import BooleanType, DecimalType, DoubleType, LongType, Stri
 
 from rowlake.errors import CardinalityError
 from rowlake.model.partition import OrderBy
-from tests.histories.checks import Files, check_row_ids
+from tests.histories.checks import LINEAGE, Files, check_last_updated, check_row_ids
 from tests.histories.draws import KINDS, MODES, draw_operation
 from tests.histories.operations import Delete, Options, expected
 from tests.histories.values import PROMOTED, Column, Row, as_tuples, read_tuples
@@ -89,7 +89,7 @@ class History:
         self._at: dict[int, list[Row]] = {}
         self.table = self._created(lake, random)
         self._files = Files(self.table)
-        self._ids: dict[str, list[Any]] = {}
+        self._ids: dict[str, list[tuple[int, int]]] = {}
 
     def _created(self, lake: Any, random: Random) -> Any:
         properties = {
@@ -167,7 +167,8 @@ class History:
 
     def _check_ids(self, operation: Operation, before: Any, should: Expected) -> None:
         after = self._ids.get(operation.options.branch)
-        if after is None or before is None:
+        head = self._head(operation.options.branch)
+        if after is None or before is None or head is None or (None, None) in before:
             return
         if isinstance(operation, Delete) and operation.blind:
             lost = len(before) - len(after)
@@ -175,7 +176,9 @@ class History:
             lost = len(before) + should.inserted - len(after)
         else:
             lost = should.deleted
+        snapshot = self.table.handle.metadata.snapshot_by_id(head)
         check_row_ids(before, after, lost=lost, fresh=should.inserted)
+        check_last_updated(dict(before), dict(after), should.updated, snapshot.sequence_number)
 
     def _check_counts(self, result: Any, should: Expected) -> None:
         found = (
@@ -190,9 +193,9 @@ class History:
     def _check_rows(self, branch: str) -> None:
         names = [column.name for column in self.columns]
         if self.table.format_version >= 3:
-            found = self.table.arrow([*names, "_row_id"], ref=self._ref(branch))
-            self._ids[branch] = found["_row_id"].to_pylist()
-            found = found.drop_columns(["_row_id"])
+            found = self.table.arrow([*names, *LINEAGE], ref=self._ref(branch))
+            self._ids[branch] = [tuple(row.values()) for row in found.select(LINEAGE).to_pylist()]
+            found = found.drop_columns(LINEAGE)
         else:
             found = self.table.arrow(ref=self._ref(branch))
         assert found.column_names == [column.name for column in self.columns]
