@@ -26,8 +26,13 @@ class Done:
     committed: bool
 
 
-def run_on_java(spark: Any, case: Case, warehouse: Path, catalog: str, space: str) -> Done:
-    """Run the statements of a case on tables that are there already."""
+def run_on_java(
+    spark: Any, case: Case, warehouse: Path, catalog: str, space: str, lake: Any = None
+) -> Done:
+    """Run the statements of a case on tables that are there already.
+
+    Java reads what came of them; with a lake on its folder rowlake does, which is much quicker.
+    """
     *first, last = [placed(statement, f"{catalog}.{space}") for statement in case.statements]
     for statement in first:
         spark.sql(statement)
@@ -37,9 +42,18 @@ def run_on_java(spark: Any, case: Case, warehouse: Path, catalog: str, space: st
         spark.sql(last)
     except (PySparkException, Py4JJavaError) as error:
         return Done({}, error, hint.read_text() != version)
-    rows = {name: _rows(spark, name, f"{catalog}.{space}") for name in case.rows or ("db.t",)}
+    rows = {
+        name: _rows(spark, name, f"{catalog}.{space}") if lake is None else _read(lake, name, space)
+        for name in case.rows or ("db.t",)
+    }
     return Done(rows, None, hint.read_text() != version)
 
 
 def _rows(spark: Any, name: str, space: str) -> list[str]:
     return lines_of(spark.sql(f"SELECT * FROM {placed(name, space)}").toArrow())
+
+
+def _read(lake: Any, name: str, space: str) -> list[str]:
+    _, table, *branch = name.split(".")
+    ref = branch[0].removeprefix("branch_") if branch else None
+    return lines_of(lake.table((space, table)).arrow(ref=ref))

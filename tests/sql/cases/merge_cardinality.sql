@@ -105,6 +105,7 @@ MERGE INTO db.t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *;
 -- table: two
 -- view s: VALUES (1, 'a'), (1, 'b') AS s(id, v)
 MERGE INTO db.t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE;
+-- java: copy-on-write keeps a row once for each of its matches
 -- counts: deleted 4
 -- rows:
 --   id | v
