@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import rowlake
 from rowlake.engine.session import make_session
 from rowlake.engine.spark import Engine
-from tests import engine_checks, table_checks
+from tests import engine_checks, row_level_checks, table_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,6 +52,8 @@ def named_checks(engine: Engine, lake: Any, java: Any) -> Iterator[tuple[str, Ca
         yield check.__name__, partial(check, engine)
     for check in table_checks.CHECKS:
         yield check.__name__, partial(check, lake, VERSION)
+    for name, changes in row_level_checks.named_checks():
+        yield name, partial(changes, lake)
     for name in JAVA_TABLES.values() if java else ():
         check = check_rows_that_java_deleted_stay_deleted
         yield f"{check.__name__} {name}", partial(check, java, name)
