@@ -36,6 +36,8 @@ TYPES = {
 }
 FIRST = (("id", "int"), ("note", "string"), ("qty", "long"), ("f", "float"), ("d", "date"))
 MORE = (("who", "struct"), ("some", "list"), ("amount", "decimal"), ("ok", "boolean"))
+FORMATS = ("parquet", "parquet", "parquet", "parquet", "orc", "avro")
+METRICS = ("truncate(16)", "truncate(16)", "truncate(1)", "full", "counts", "none")
 NAMES = ("a b", "ä", "select", "Mixed", "x1", "x2")
 LAYOUTS: tuple[list[str], ...] = (
     [],
@@ -77,27 +79,31 @@ class History:
         run: Callable[[Any, Operation], Any],
         *,
         blind: bool = True,
-        nested: bool = True,
+        formats: Sequence[str] = FORMATS,
     ) -> None:
         self._run, self._blind = run, blind
         self.log: list[str] = []
         self.operations = 0
-        more = [each for each in MORE if random.random() < 0.4 and (nested or each[1] != "list")]
+        more = [each for each in MORE if random.random() < 0.4]
         self.columns = [Column(n, *each) for n, each in enumerate((*FIRST, *more))]
         self._next = len(self.columns)
         self.rows: dict[str, list[Row]] = {"main": []}
         self._at: dict[int, list[Row]] = {}
-        self.table = self._created(lake, random)
+        self.table = self._created(lake, random, formats)
         self._files = Files(self.table)
         self._ids: dict[str, list[tuple[int, int]]] = {}
 
-    def _created(self, lake: Any, random: Random) -> Any:
+    def _created(self, lake: Any, random: Random, formats: Sequence[str]) -> Any:
         properties = {
             "format-version": random.choice(("2", "3")),
             "write.delete.granularity": random.choice(("file", "partition")),
             "commit.manifest.min-count-to-merge": random.choice(("2", "4", "100")),
             "write.parquet.row-group-size-bytes": random.choice(("1", *["134217728"] * 3)),
             "write.parquet.page-row-limit": random.choice(("1", "20000")),
+            "write.format.default": random.choice(formats),
+            "write.delete.format.default": random.choice(formats),
+            "write.metadata.metrics.default": random.choice(METRICS),
+            "write.object-storage.enabled": random.choice(("true", *["false"] * 5)),
         }
         layout = random.choice(LAYOUTS)
         self.log.append(f"create {layout} {properties}")
