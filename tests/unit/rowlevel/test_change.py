@@ -316,6 +316,22 @@ def test_many_partitions_go_to_few_tasks(lake, way, monkeypatch):
     assert 1 < len(only) <= 9
 
 
+def test_a_large_source_is_no_tiny_work_even_for_an_empty_table(lake, monkeypatch):
+    sizes = []
+    whole = Engine.run
+
+    def run_watched(self, kernel, tasks, *args, size_in_bytes, **kwargs):
+        if isinstance(tasks[0], ChangeTask):
+            sizes.append(size_in_bytes)
+        return whole(self, kernel, tasks, *args, size_in_bytes=size_in_bytes, **kwargs)
+
+    monkeypatch.setattr(Engine, "run", run_watched)
+    way = ("3", "auto")
+    given = source(*range(1000))
+    assert counts(run(create(lake, way), way, given, UPDATE, INSERT)) == (0, 0, 1000)
+    assert sizes[0] >= given.nbytes / 2
+
+
 def test_files_of_an_older_spec_take_part(lake, way, tasks):
     del tasks
     table = create(lake, way, ("p",))
