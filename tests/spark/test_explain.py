@@ -151,7 +151,7 @@ def test_columns_that_a_merge_would_add_are_not_added(table) -> None:
 def test_rows_are_matched_in_the_tasks_of_spark(lake, table, monkeypatch, name) -> None:
     statement = parse(STATEMENTS[name])
     here = explain_rows(lake, statement)
-    monkeypatch.setattr(engine, "is_tiny", lambda *_: False)
+    monkeypatch.setattr(engine, "is_tiny", lambda *_, **__: False)
     assert explain_rows(lake, statement) == here
 
 
