@@ -87,6 +87,7 @@ class Engine:
     has_session = True
     time_zone = "UTC"
     slots = 1
+    parallelism = 1
 
     def __init__(self) -> None:
         self.spark = Session()
@@ -100,6 +101,9 @@ class Engine:
     def dataframe(self, kernel: Any, tasks: list[Any], output: pa.Schema) -> pa.Table:
         batches = [batch for task in tasks for batch in kernel(task)]
         return pa.Table.from_batches(batches, output)
+
+    def few_rows(self, kernel: Any, tasks: list[Any], output: pa.Schema, **_: Any) -> pa.Table:
+        return self.dataframe(kernel, tasks, output)
 
     def run(self, kernel: Any, tasks: list[Any], output: pa.Schema, **_: Any) -> pa.Table:
         return self.dataframe(kernel, tasks, output)
