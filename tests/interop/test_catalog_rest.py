@@ -102,7 +102,8 @@ def test_several_tables_commit_together(catalog: Catalog) -> None:
     assert isinstance(outcome, AllLanded)
     assert [handle.metadata.current_snapshot_id for handle in outcome.handles] == [1, 1]
     fresh = outcome.handles[0]
-    mixed = [TableChange(fresh, appending(fresh, 2), at_head(fresh)), both[1]]
+    stale = TableChange(two, appending(two, 3), at_head(two))
+    mixed = [TableChange(fresh, appending(fresh, 2), at_head(fresh)), stale]
     assert isinstance(commit_many(mixed), Conflict)
     assert tables.refresh(one).metadata.current_snapshot_id == 1
 
