@@ -28,8 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # One lane takes parts from the left, the other from the right, until they meet: what is long is
 # outside, and unit tests come first, so that a plain mistake shows early. Folders that are not
 # named here are a part each, in the middle.
-LEFT = (("unit",), ("model", "concurrency", "faults"), ("spark",))
-RIGHT = (("interop/test_lake_on_servers.py",), ("sql",), ("interop",))
+LEFT = (("unit",), ("spark/test_other_sessions.py",), ("spark",), ("model", "concurrency"))
+RIGHT = (("faults",), ("interop/test_lake_on_servers.py",), ("sql",), ("interop",))
 KINDS = ("failures", "errors", "skipped")
 NOTHING_RAN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 

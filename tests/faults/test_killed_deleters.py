@@ -34,9 +34,7 @@ def make(warehouse: Path, catalog: str | None, version: str) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "catalog, version", [(None, "3"), ("filesystem", "2")], ids=["sqlite-v3", "filesystem-v2"]
-)
+@pytest.mark.parametrize("catalog, version", [("filesystem", "2")], ids=["filesystem-v2"])
 def test_a_killed_deleter_leaves_one_commit_or_the_other(tmp_path, catalog, version) -> None:
     make(tmp_path / "whole", catalog, version)
     steps, ended = run_writers(catalog, NAME, DELETE, [f"0:before:{tmp_path}/whole"])

@@ -32,9 +32,7 @@ def make(warehouse: Path, version: str) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "version, mode", [("2", "copy-on-write"), ("3", "merge-on-read")], ids=["rewritten", "vectors"]
-)
+@pytest.mark.parametrize("version, mode", [("3", "merge-on-read")], ids=["vectors"])
 def test_a_killed_upsert_leaves_one_commit_or_the_other(tmp_path, version, mode) -> None:
     upsert = f'table.upsert({ROWS}, ["id"], mode="{mode}")'
     make(tmp_path / "whole", version)

@@ -29,12 +29,13 @@ def catalog(request):
     return request.param
 
 
-@pytest.fixture(params=["2", "3"])
-def warehouse(tmp_path: Path, catalog, request) -> Path:
+@pytest.fixture
+def warehouse(tmp_path: Path, catalog) -> Path:
     """A table of one data file; its retries are those that any table has."""
+    version = "3" if catalog is None else "2"
     with connect(str(tmp_path), catalog) as lake:
         lake.create_namespace("shop")
-        table = lake.create_table(NAME, SALES, properties={"format-version": request.param})
+        table = lake.create_table(NAME, SALES, properties={"format-version": version})
         table.append(sales(2 * PROCESSES * COMMITS))
     return tmp_path
 

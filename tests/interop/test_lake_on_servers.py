@@ -18,7 +18,7 @@ from tests.parts.race import race
 from tests.parts.rest import rest_catalog
 from tests.parts.s3 import BUCKET, s3
 from tests.parts.writers import append_batches
-from tests.table_checks import CHECKS, fresh, rows
+from tests.table_checks import CHECKS, check_rows_are_replaced_by_key_unread, fresh, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,7 +83,11 @@ def lake(place: Place, spark: Any) -> Iterator[rowlake.Lake]:
     found.close()
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+# What Spark gathers by key is the same wherever a table lives, and slow.
+HERE = [check for check in CHECKS if check is not check_rows_are_replaced_by_key_unread]
+
+
+@pytest.mark.parametrize("check", HERE, ids=lambda check: check.__name__)
 def test_tables(check: Callable[[Any, int], None], lake: rowlake.Lake, place: Place) -> None:
     check(lake, place.version)
 
