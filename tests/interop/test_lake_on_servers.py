@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 RACERS, COMMITS = 3, 4
 KINDS = {
     "postgres-v2": 2,
-    "rest-v2": 2,
     "rest-v3": 3,
     "s3-filesystem-v3": 3,
     "s3-postgres-v2": 2,
