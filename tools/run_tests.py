@@ -1,7 +1,7 @@
 """Run the tests as `make test` does.
 
 Comes in: arguments for pytest. Goes out: pytest's reports and an exit code. Where the arguments
-name no tests, all run, in parts, three side by side: two wait for Java or a server while another
+name no tests, all run, in parts, two parts side by side: one waits for Java while the other
 computes. A part is one process with at most one JVM. Its report is shown when it is done, and the
 counts of all parts at the end.
 """
@@ -25,12 +25,12 @@ from rowlake.engine.java import java_home
 from rowlake.errors import EngineError
 
 ROOT = Path(__file__).resolve().parent.parent
-# Two lanes take parts from the left, one from the right, until they meet: what is long is outside,
-# and unit tests come first, so that a plain mistake shows early. Folders that are not
+# One lane takes parts from the left, the other from the right, until they meet: what is long is
+# outside, and unit tests come first, so that a plain mistake shows early. Folders that are not
 # named here are a part each, in the middle.
 LEFT = (("unit",), ("spark/test_other_sessions.py",), ("spark",), ("model", "concurrency"))
 RIGHT = (("faults",), ("interop/test_lake_on_servers.py",), ("sql",), ("interop",))
-LANES = ("popleft", "pop", "popleft")
+LANES = ("popleft", "pop")
 KINDS = ("failures", "errors", "skipped")
 NOTHING_RAN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 

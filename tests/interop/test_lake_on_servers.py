@@ -28,7 +28,6 @@ KINDS = {
     "postgres-v2": 2,
     "rest-v3": 3,
     "s3-filesystem-v3": 3,
-    "s3-postgres-v2": 2,
 }
 
 

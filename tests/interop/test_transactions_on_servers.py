@@ -66,10 +66,11 @@ def lake(place: Place) -> Iterator[Lake]:
         yield found
 
 
-@pytest.fixture(params=["2", "3"])
-def tables(lake: Lake, request: pytest.FixtureRequest) -> Iterator[list[Table]]:
+@pytest.fixture
+def tables(lake: Lake, place: Place) -> Iterator[list[Table]]:
     schema = pa.schema([pa.field("id", pa.int64())])
-    properties = {"format-version": request.param, "commit.retry.min-wait-ms": "10"}
+    version = "2" if place.warehouse is None else "3"
+    properties = {"format-version": version, "commit.retry.min-wait-ms": "10"}
     made = []
     for name in (ONE, TWO):
         lake.drop_table(name, if_exists=True)

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BUCKET = "lake"
+# moto looks whether an object exists and then writes it: that is one step only while requests are
+# served one by one.
+ONE_BY_ONE = """
+import sys
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+app = DomainDispatcherApplication(create_backend_app)
+run_simple(sys.argv[1], int(sys.argv[2]), app, threaded=False)
+"""
 
 
 @contextmanager
@@ -24,7 +33,7 @@ def s3(folder: Path) -> Iterator[dict[str, str]]:
     if importlib.util.find_spec("moto") is None:
         skip_or_fail("moto is not installed")
     port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", LOOPBACK, "-p", str(port)]
+    command = [sys.executable, "-c", ONE_BY_ONE, LOOPBACK, str(port)]
     with server(command, port, folder / "moto.log"):
         endpoint = f"http://{LOOPBACK}:{port}"
         made = urllib.request.Request(f"{endpoint}/{BUCKET}", method="PUT")
