@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from rowlake.errors import InternalError
 from rowlake.plan.tasks import scan_tasks
 from rowlake.rowlevel.staging import ScanRows
 from rowlake.sql.lexer import Kind, Lexer, quote
@@ -51,8 +52,8 @@ class FrameSource:
         return {each.name: type_text(each.dataType, each.name) for each in self.frame.schema.fields}
 
     def direct(self, columns: Sequence[tuple[str, str]]) -> Any:
-        """Return nothing: Spark has the rows."""
-        raise NotImplementedError(columns)
+        """Raise: Spark has the rows, which `arrow` says beforehand."""
+        raise InternalError(f"Rows of a DataFrame were asked for without Spark: {columns}.")
 
 
 class TableSource:
