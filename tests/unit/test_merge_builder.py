@@ -19,6 +19,7 @@ from rowlake.sql.literal_text import literal_text
 from rowlake.sql.parse import parse
 from rowlake.sql.row_statements import Assignment, Merge, Update
 from rowlake.verbs.source import SourcePath
+from tests.lakes import make_lake
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "qty": pa.array([5, 6], pa.int32())})
@@ -328,3 +329,10 @@ def test_arguments_by_position_become_named() -> None:
     assert execute_row_level.with_named_arguments(text, None) == (text, None)
     with pytest.raises(InvalidStatementError, match=r"has 3 parameters \(\?\) but 1 arguments"):
         execute_row_level.with_named_arguments(text, [1])
+
+
+def test_a_dot_in_a_column_s_name_is_no_path(tmp_path):
+    lake = make_lake(tmp_path)
+    lake.create_namespace("ns")
+    table = lake.create_table("ns.dots", pa.schema([("a.b", pa.int64()), ("c", pa.int64())]))
+    assert table.merge([], on=["a.b", "c"]).statement.on == "t.`a.b` = s.`a.b` AND t.`c` = s.`c`"

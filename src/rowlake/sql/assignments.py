@@ -6,12 +6,12 @@ values become literals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError
 from rowlake.sql.cursor import Cursor
-from rowlake.sql.lexer import quote_parts, readable
+from rowlake.sql.lexer import quote, quote_parts, readable
 from rowlake.sql.literal_text import literal_text
 from rowlake.sql.parse_row_level import assignment, take_value
 
@@ -76,8 +76,11 @@ def condition_of(condition: Any, what: str = "condition") -> str | None:
     return text
 
 
-def match_of(on: Any, target: str, source: str) -> str:
-    """Return the condition of a match: a text, or columns that both sides have."""
+def match_of(on: Any, target: str, source: str, columns: Collection[str] = ()) -> str:
+    """Return the condition of a match: a text, or columns that both sides have.
+
+    A dot leads into a struct, unless the table has a column (of `columns`) of just that name.
+    """
     if isinstance(on, str):
         if _is_lone_name(on):
             raise InvalidStatementError(
@@ -88,7 +91,9 @@ def match_of(on: Any, target: str, source: str) -> str:
         raise InvalidStatementError(
             f"on is a condition ('{target}.id = {source}.id') or a list of columns (['id'])."
         )
-    names = [quote_parts(column_of(column)) for column in on]
+    names = [
+        quote(column) if column in columns else quote_parts(column_of(column)) for column in on
+    ]
     return " AND ".join(f"{target}.{name} = {source}.{name}" for name in names)
 
 
