@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyiceberg import exceptions as theirs
 
 from rowlake.catalog.backend import backend_of
-from rowlake.catalog.failures import failing
+from rowlake.catalog.failures import failing, is_of_database
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.metadata import read_metadata
 from rowlake.catalog.names import folder_name, levels_of, near, quoted, table_levels
@@ -183,9 +183,19 @@ def create_namespace(
     with failing(catalog, f"create {quoted(levels)}", levels):
         try:
             catalog.create_namespace(levels, dict(properties or {}))
-        except theirs.NamespaceAlreadyExistsError:
-            if not exist_ok:
+        except Exception as error:
+            if not _is_there_already(catalog, levels, error):
                 raise
+            if not exist_ok:
+                raise theirs.NamespaceAlreadyExistsError(quoted(levels)) from error
+
+
+def _is_there_already(catalog: Catalog, levels: Identifier, error: Exception) -> bool:
+    # PyIceberg looks for the namespace and then inserts its row, so that of two who create it at
+    # once the loser gets the database's own error.
+    return isinstance(error, theirs.NamespaceAlreadyExistsError) or (
+        is_of_database(error) and bool(catalog.namespace_exists(levels))
+    )
 
 
 def drop_namespace(catalog: Catalog, namespace: Name) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.memory import InMemoryCatalog
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table.sorting import SortField, SortOrder
@@ -289,6 +290,18 @@ def test_namespaces_are_made_once_and_dropped_when_empty(
     assert tables.namespace_exists(catalog, "ns")
     tables.drop_namespace(catalog, "ns")
     assert not tables.namespace_exists(catalog, "ns")
+
+
+def test_who_loses_the_race_for_a_namespace_finds_it_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = SqlCatalog("rowlake", uri=f"sqlite:///{tmp_path / 'c.db'}", warehouse=str(tmp_path))
+    tables.create_namespace(opened, "ns")
+    looks = iter([False, True, False, True])
+    monkeypatch.setattr(opened, "namespace_exists", lambda _: next(looks))
+    tables.create_namespace(opened, "ns", exist_ok=True)
+    with pytest.raises(InvalidStatementError, match="ns exists already"):
+        tables.create_namespace(opened, "ns")
 
 
 def test_a_dot_inside_a_namespace_is_for_folders_only(catalog: Catalog) -> None:
