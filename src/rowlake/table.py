@@ -14,6 +14,7 @@ from rowlake.deferred import deferred
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg import refs
 from rowlake.iceberg.metadata import snapshot_info, view_of
+from rowlake.maintenance import Maintenance
 from rowlake.model.change import Isolation
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.times import to_ms
@@ -52,7 +53,7 @@ else:  # loaded at their first use: a look at a table needs few of them
 Time = "str | int | float | datetime.datetime"
 
 
-class Table:
+class Table(Maintenance):
     """One table of a lake; made by `Lake.table`."""
 
     def __init__(self, handle: TableHandle, engine: Engine, lake: lakes.Lake | None = None) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -15,44 +12,33 @@ from rowlake.iceberg.refs import ancestor_ids, ref_snapshot_id
 from rowlake.sql import procedures_ingest
 from rowlake.sql.lexer import Lexer
 from rowlake.sql.literals import literal_of
-from rowlake.sql.session import need_table, new_name
+from rowlake.sql.procedure import (
+    REQUIRED,
+    Procedure,
+    checked,
+    longs,
+    moment,
+    procedure,
+    table_of,
+)
+from rowlake.sql.session import new_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rowlake.lake import Lake
     from rowlake.sql.statements import Argument, Call
     from rowlake.table import Table
 
-_REQUIRED = object()
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a procedure."""
-
-    name: str
-    default: Any = _REQUIRED
-
-
-@dataclass(frozen=True)
-class Procedure:
-    """A procedure: its parameters in order, and what runs it."""
-
-    parameters: tuple[Parameter, ...]
-    run: Callable[..., pa.Table]
-
 
 def call(lake: Lake, statement: Call) -> pa.Table:
     """Run a procedure."""
-    procedure = PROCEDURES.get(statement.procedure)
-    if procedure is None:
+    found = PROCEDURES.get(statement.procedure)
+    if found is None:
         known = ", ".join(sorted(PROCEDURES))
         raise UnsupportedFeatureError(
             f"There is no procedure {statement.procedure}. There are: {known}."
         )
-    values = _bound(lake, statement, procedure)
-    return procedure.run(lake, **values)
+    values = _bound(lake, statement, found)
+    return found.run(lake, **values)
 
 
 def is_foreign(lake: Lake, statement: Call) -> bool:
@@ -62,8 +48,8 @@ def is_foreign(lake: Lake, statement: Call) -> bool:
     return ".".join(statement.catalog).lower() != str(lake.catalog.name).lower()
 
 
-def _bound(lake: Lake, statement: Call, procedure: Procedure) -> dict[str, Any]:
-    names = [parameter.name for parameter in procedure.parameters]
+def _bound(lake: Lake, statement: Call, called: Procedure) -> dict[str, Any]:
+    names = [parameter.name for parameter in called.parameters]
     values: dict[str, Any] = {}
     for position, argument in enumerate(statement.arguments):
         name = argument.name or (names[position] if position < len(names) else None)
@@ -74,34 +60,14 @@ def _bound(lake: Lake, statement: Call, procedure: Procedure) -> dict[str, Any]:
             )
         if name in values:
             raise InvalidStatementError(f"{statement.procedure} is given {name} twice.")
-        values[name] = _checked(statement.procedure, name, argument_value(lake, argument))
-    for parameter in procedure.parameters:
+        values[name] = checked(statement.procedure, name, argument_value(lake, argument))
+    for parameter in called.parameters:
         if values.get(parameter.name) is not None:
             continue
-        if parameter.default is _REQUIRED:
+        if parameter.default is REQUIRED:
             raise InvalidStatementError(f"{statement.procedure} needs argument {parameter.name}.")
         values[parameter.name] = parameter.default
     return values
-
-
-_KINDS: dict[str, tuple[type, str]] = {
-    "snapshot_id": (int, "a whole number"),
-    "parallelism": (int, "a whole number"),
-    "check_duplicate_files": (bool, "true or false"),
-    "drop_backup": (bool, "true or false"),
-    "partition_filter": (dict, "a map, like map('key', 'value')"),
-    "properties": (dict, "a map, like map('key', 'value')"),
-}
-
-
-def _checked(procedure: str, name: str, value: Any) -> Any:
-    """Return an argument's value, or say that it is of the wrong kind."""
-    if name == "timestamp" or value is None:
-        return value
-    kind, words = _KINDS.get(name, (str, "a string"))
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise InvalidStatementError(f"{name} of {procedure} must be {words}, not {value!r}.")
-    return value
 
 
 def argument_value(lake: Lake, argument: Argument) -> Any:
@@ -112,47 +78,28 @@ def argument_value(lake: Lake, argument: Argument) -> Any:
     return lake.spark.sql(f"SELECT {argument.value}").collect()[0][0]
 
 
-def _table(lake: Lake, name: str) -> Table:
-    return need_table(lake, levels_of(name))
-
-
 def _current(table: Table, branch: str = "main") -> int | None:
     return ref_snapshot_id(table.handle.metadata, branch)
 
 
-def _longs(**columns: int | None) -> pa.Table:
-    return pa.table({name: pa.array([value], pa.int64()) for name, value in columns.items()})
-
-
 def _rollback_to_snapshot(lake: Lake, table: str, snapshot_id: int) -> pa.Table:
-    found = _table(lake, table)
+    found = table_of(lake, table)
     previous = _current(found)
     found.rollback_to(snapshot_id=snapshot_id)
-    return _longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
-
-
-def _moment(lake: Lake, value: Any) -> Any:
-    """Return a time; text without a zone is in the session's."""
-    if not isinstance(value, str):
-        return value
-    try:
-        found = dt.datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
-    except ValueError as error:
-        raise InvalidStatementError(f"{value!r} is not a time.") from error
-    return found if found.tzinfo else found.replace(tzinfo=ZoneInfo(lake.engine.time_zone))
+    return longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
 
 
 def _rollback_to_timestamp(lake: Lake, table: str, timestamp: Any) -> pa.Table:
-    found = _table(lake, table)
+    found = table_of(lake, table)
     previous = _current(found)
-    found.rollback_to(as_of=_moment(lake, timestamp))
-    return _longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
+    found.rollback_to(as_of=moment(lake, timestamp))
+    return longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
 
 
 def _set_current_snapshot(
     lake: Lake, table: str, snapshot_id: int | None, ref: str | None
 ) -> pa.Table:
-    found = _table(lake, table)
+    found = table_of(lake, table)
     if (snapshot_id is None) == (ref is None):
         raise InvalidStatementError("set_current_snapshot needs either snapshot_id or ref.")
     previous = _current(found)
@@ -160,25 +107,25 @@ def _set_current_snapshot(
     if wanted is None:
         raise InvalidStatementError(f"Table {found.name} has no branch or tag {ref}.")
     found.set_current_snapshot(wanted)
-    return _longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
+    return longs(previous_snapshot_id=previous, current_snapshot_id=_current(found))
 
 
 def _cherrypick_snapshot(lake: Lake, table: str, snapshot_id: int) -> pa.Table:
-    found = _table(lake, table)
+    found = table_of(lake, table)
     found.cherry_pick(snapshot_id)
-    return _longs(source_snapshot_id=snapshot_id, current_snapshot_id=_current(found))
+    return longs(source_snapshot_id=snapshot_id, current_snapshot_id=_current(found))
 
 
 def _publish_changes(lake: Lake, table: str, wap_id: str) -> pa.Table:
-    found = _table(lake, table)
+    found = table_of(lake, table)
     staged = [s for s in found.snapshots() if s.summary.get("wap.id") == wap_id]
     found.publish(wap_id)
     source = staged[0].snapshot_id
-    return _longs(source_snapshot_id=source, current_snapshot_id=_current(found))
+    return longs(source_snapshot_id=source, current_snapshot_id=_current(found))
 
 
 def _fast_forward(lake: Lake, table: str, branch: str, to: str) -> pa.Table:
-    found = _table(lake, table)
+    found = table_of(lake, table)
     previous = _current(found, branch)
     found.fast_forward(branch, to)
     return pa.table(
@@ -191,7 +138,7 @@ def _fast_forward(lake: Lake, table: str, branch: str, to: str) -> pa.Table:
 
 
 def _ancestors_of(lake: Lake, table: str, snapshot_id: int | None) -> pa.Table:
-    found = _table(lake, table)
+    found = table_of(lake, table)
     start = _current(found) if snapshot_id is None else snapshot_id
     if snapshot_id is not None and found.handle.metadata.snapshot_by_id(snapshot_id) is None:
         raise InvalidStatementError(f"Table {found.name} has no snapshot {snapshot_id}.")
@@ -209,20 +156,15 @@ def _register_table(lake: Lake, table: str, metadata_file: str) -> pa.Table:
     found = lake.register_table(new_name(lake, levels_of(table)), metadata_file)
     current = {s.snapshot_id: s for s in found.snapshots()}.get(_current(found) or -1)
     summary = current.summary if current else {}
-    return _longs(
+    return longs(
         current_snapshot_id=_current(found),
         total_records_count=int(summary.get("total-records", 0)),
         total_data_files_count=int(summary.get("total-data-files", 0)),
     )
 
 
-def _procedure(run: Callable[..., pa.Table], *names: str, **optional: Any) -> Procedure:
-    required = tuple(Parameter(name) for name in names)
-    return Procedure(required + tuple(Parameter(k, v) for k, v in optional.items()), run)
-
-
 PROCEDURES: dict[str, Procedure] = {
-    "add_files": _procedure(
+    "add_files": procedure(
         procedures_ingest.add_files,
         "table",
         "source_table",
@@ -230,10 +172,10 @@ PROCEDURES: dict[str, Procedure] = {
         check_duplicate_files=True,
         parallelism=1,
     ),
-    "ancestors_of": _procedure(_ancestors_of, "table", snapshot_id=None),
-    "cherrypick_snapshot": _procedure(_cherrypick_snapshot, "table", "snapshot_id"),
-    "fast_forward": _procedure(_fast_forward, "table", "branch", "to"),
-    "migrate": _procedure(
+    "ancestors_of": procedure(_ancestors_of, "table", snapshot_id=None),
+    "cherrypick_snapshot": procedure(_cherrypick_snapshot, "table", "snapshot_id"),
+    "fast_forward": procedure(_fast_forward, "table", "branch", "to"),
+    "migrate": procedure(
         procedures_ingest.migrate,
         "table",
         properties=None,
@@ -241,12 +183,12 @@ PROCEDURES: dict[str, Procedure] = {
         backup_table_name=None,
         parallelism=1,
     ),
-    "publish_changes": _procedure(_publish_changes, "table", "wap_id"),
-    "register_table": _procedure(_register_table, "table", "metadata_file"),
-    "rollback_to_snapshot": _procedure(_rollback_to_snapshot, "table", "snapshot_id"),
-    "rollback_to_timestamp": _procedure(_rollback_to_timestamp, "table", "timestamp"),
-    "set_current_snapshot": _procedure(_set_current_snapshot, "table", snapshot_id=None, ref=None),
-    "snapshot": _procedure(
+    "publish_changes": procedure(_publish_changes, "table", "wap_id"),
+    "register_table": procedure(_register_table, "table", "metadata_file"),
+    "rollback_to_snapshot": procedure(_rollback_to_snapshot, "table", "snapshot_id"),
+    "rollback_to_timestamp": procedure(_rollback_to_timestamp, "table", "timestamp"),
+    "set_current_snapshot": procedure(_set_current_snapshot, "table", snapshot_id=None, ref=None),
+    "snapshot": procedure(
         procedures_ingest.snapshot,
         "source_table",
         "table",

@@ -1,0 +1,1 @@
+"""Maintenance: compaction, delete files, manifests, expiry, orphans, statistics, health."""

@@ -1,0 +1,52 @@
+"""A report: named values that print as a small table, on a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Report:
+    """The base of what verbs return; subclasses are frozen dataclasses.
+
+    Fields named in `always_shown` print even where they are empty or zero.
+    """
+
+    always_shown: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return (name, value) of what is worth showing: what is not zero."""
+        return [
+            (name.replace("_", " "), _shown(name, value))
+            for name, value in self.to_dict().items()
+            if name in self.always_shown or value
+        ]
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max((len(name) for name, _ in rows), default=0)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td>{html.escape(value)}</td></tr>"
+            for name, value in self.rows()
+        )
+        return f"<table>{cells}</table>"
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "phases" and isinstance(value, dict):
+        return ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in value.items())
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, int) and not isinstance(value, bool) and name != "snapshot_id":
+        return f"{value:,}"
+    return str(value)
