@@ -1,0 +1,192 @@
+"""Which files the metadata of a table reaches, as columns.
+
+Comes in: a table handle, of which snapshots are looked at. Goes out: tables of `REACHABLE`, each
+location once, as the metadata spells it. Invariant: what a reader of one of the snapshots would
+open is in the answer; entries that a manifest marks as deleted are not.
+
+There is no object per file: a table may have millions. Manifests are read some at a time, so that
+memory holds the locations and not the manifests.
+"""
+
+from __future__ import annotations
+
+import enum
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowlake.iceberg.manifest_list import read_manifest_list
+from rowlake.iceberg.metadata import view_of
+from rowlake.model.files import MANIFESTS
+from rowlake.storage.locations import join
+from rowlake.verbs.manifests import reader_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.engine.spark import Engine
+
+LISTING_THREADS = 16
+# Manifests are read in parts of about so many bytes; parsed they are some times larger.
+PART_BYTES = 64 * 1024 * 1024
+VERSION_HINT = "version-hint.text"
+# The same files under several names (`rowlake.storage.locations`).
+_SPELLINGS = ((r"^(?i:s3[an]?)://", "s3://"), (r"^(?i:gcs)://", "gs://"), (r"^(?i:file):/+", "/"))
+
+
+class Kind(enum.IntEnum):
+    """What a reachable file is; the first three are the spec's `content` numbers."""
+
+    DATA = 0
+    POSITION_DELETES = 1
+    EQUALITY_DELETES = 2
+    MANIFEST = 3
+    MANIFEST_LIST = 4
+    STATISTICS = 5
+    METADATA = 6
+
+
+# Large strings: the locations of some million files do not fit the offsets of small ones.
+REACHABLE = pa.schema([pa.field("location", pa.large_string()), pa.field("kind", pa.int8())])
+
+
+def reachable(handle: TableHandle, engine: Engine | None = None) -> pa.Table:
+    """Return every file that the table's metadata reaches, of all of its snapshots."""
+    manifests = manifests_of(handle)
+    return pa.concat_tables(
+        [
+            metadata_files(handle),
+            of_kind(manifests["location"], Kind.MANIFEST),
+            files_in(handle, manifests, engine),
+        ]
+    )
+
+
+def manifests_of(handle: TableHandle, snapshot_ids: Iterable[int] | None = None) -> pa.Table:
+    """Return the manifests of some snapshots (None: of all), each once, as rows of `MANIFESTS`."""
+    wanted = None if snapshot_ids is None else frozenset(snapshot_ids)
+    lists = [
+        snapshot.manifest_list
+        for snapshot in handle.metadata.snapshots
+        if snapshot.manifest_list and (wanted is None or snapshot.snapshot_id in wanted)
+    ]
+    with ThreadPoolExecutor(LISTING_THREADS) as pool:
+        listed = list(pool.map(lambda at: read_manifest_list(at, handle.storage), lists))
+    return first_of_each(pa.concat_tables([MANIFESTS.empty_table(), *listed]))
+
+
+def first_of_each(manifests: pa.Table) -> pa.Table:
+    """Return the first row of each location, in their order."""
+    if manifests.num_rows < 2:
+        return manifests
+    places = pa.array(np.arange(manifests.num_rows))
+    grouped = pa.table({"location": manifests["location"], "place": places}).group_by("location")
+    kept = grouped.aggregate([("place", "min")])["place_min"]
+    if len(kept) == manifests.num_rows:
+        return manifests
+    return manifests.take(pc.take(kept, pc.sort_indices(kept)))
+
+
+def files_in(handle: TableHandle, manifests: pa.Table, engine: Engine | None = None) -> pa.Table:
+    """Return the live data and delete files of manifests, each once.
+
+    A Puffin file is there once, however many of its vectors are live. The specs of the manifests
+    must be in the handle's metadata.
+    """
+    parts = [REACHABLE.empty_table(), *parts_of_files(handle, manifests, engine)]
+    return distinct(pa.concat_tables(parts))
+
+
+def parts_of_files(
+    handle: TableHandle, manifests: pa.Table, engine: Engine | None = None
+) -> Iterator[pa.Table]:
+    """Yield `files_in` part by part; a file may come in several parts."""
+    view = view_of(handle)
+    read = reader_of(engine)
+    for part in _parts(manifests):
+        found = read(part, view, handle.storage, columns=("location", "content"))
+        for files in found.values():
+            named = pa.table([files["location"], files["content"]], names=REACHABLE.names)
+            yield distinct(named.cast(REACHABLE))
+
+
+def _parts(manifests: pa.Table) -> Iterator[pa.Table]:
+    """Yield manifests in their order, some of `PART_BYTES` together."""
+    if not manifests.num_rows:
+        return
+    sizes = manifests["manifest_length"].to_numpy()
+    numbers = (np.cumsum(sizes) - sizes) // PART_BYTES
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()
+    for start, end in zip(starts, [*starts[1:], len(sizes)], strict=True):
+        yield manifests.slice(start, end - start)
+
+
+def metadata_files(handle: TableHandle) -> pa.Table:
+    """Return what the metadata names itself: all but manifests and what they hold.
+
+    The version hint is named for every table, as one of the file system has it.
+    """
+    metadata = handle.metadata
+    own = [entry.metadata_file for entry in metadata.metadata_log]
+    own += [handle.metadata_location or "", join(metadata.location, "metadata", VERSION_HINT)]
+    lists = [snapshot.manifest_list or "" for snapshot in metadata.snapshots]
+    return pa.concat_tables(
+        [
+            of_kind([location for location in dict.fromkeys(own) if location], Kind.METADATA),
+            of_kind(
+                [location for location in dict.fromkeys(lists) if location], Kind.MANIFEST_LIST
+            ),
+            statistics_of(handle),
+        ]
+    )
+
+
+def statistics_of(handle: TableHandle, snapshot_ids: Collection[int] | None = None) -> pa.Table:
+    """Return the statistics files of some snapshots (None: all), those of partitions too."""
+    metadata = handle.metadata
+    found = [*metadata.statistics, *metadata.partition_statistics]
+    locations = dict.fromkeys(
+        one.statistics_path
+        for one in found
+        if snapshot_ids is None or one.snapshot_id in snapshot_ids
+    )
+    return of_kind(list(locations), Kind.STATISTICS)
+
+
+def of_kind(locations: Iterable[str] | pa.ChunkedArray, kind: Kind) -> pa.Table:
+    """Return locations as a table of `REACHABLE`."""
+    if isinstance(locations, pa.ChunkedArray):
+        column = locations.cast(pa.large_string())
+    else:
+        column = pa.array(locations, pa.large_string())
+    kinds = pa.array(np.full(len(column), int(kind), np.int8))
+    return pa.table([column, kinds], schema=REACHABLE)
+
+
+def distinct(files: pa.Table) -> pa.Table:
+    """Return each location of each kind once."""
+    found = []
+    for kind in sorted(pc.unique(files["kind"]).to_pylist()):
+        of = files.filter(pc.equal(files["kind"], kind))
+        found.append(of_kind(pa.chunked_array([pc.unique(of["location"])]), Kind(kind)))
+    return pa.concat_tables([REACHABLE.empty_table(), *found])
+
+
+def without(files: pa.Table, others: pa.Table) -> pa.Table:
+    """Return the files that are at none of the others' places, however those are spelled."""
+    if not files.num_rows or not others.num_rows:
+        return files
+    known = pc.is_in(places(files["location"]), value_set=places(others["location"]))
+    return files.filter(pc.invert(known))
+
+
+def places(locations: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return locations in one spelling: `s3a://` and `s3n://` as `s3://`, `file:///a` as `/a`."""
+    found = locations.cast(pa.large_string())
+    for spelled, plain in _SPELLINGS:
+        found = pc.replace_substring_regex(found, pattern=spelled, replacement=plain)
+    return found
