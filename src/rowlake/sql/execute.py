@@ -23,6 +23,7 @@ from rowlake.sql.alter_statements import AlterTable
 from rowlake.sql.defaults import defaults_of
 from rowlake.sql.execute_alter import alter_table
 from rowlake.sql.execute_insert import insert
+from rowlake.sql.execute_maintain import vacuum
 from rowlake.sql.execute_row_level import change_rows, explain_rows, with_named_arguments
 from rowlake.sql.identifiers import with_identifiers
 from rowlake.sql.lexer import readable
@@ -304,5 +305,5 @@ _HANDLERS: dict[type, Callable[[Any, Any], pa.Table | None]] = {
     s.ShowTables: show.show_tables,
     s.Truncate: _truncate,
     s.Use: _use,
-    s.Vacuum: _not_yet,
+    s.Vacuum: vacuum,
 }

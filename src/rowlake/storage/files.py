@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from rowlake.errors import RowlakeError, UnsupportedFeatureError
-from rowlake.storage import local, s3
+from rowlake.storage import listing, local, s3
 from rowlake.storage.failures import storage_failure
 from rowlake.storage.filesystems import filesystem_of, io_properties
 from rowlake.storage.locations import S3, Parts, split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -112,10 +112,11 @@ class Storage:
         with _failing(location):
             return bool(filesystem.get_file_info(path).type != fs.FileType.NotFound)
 
-    def delete(self, locations: Iterable[str]) -> list[str]:
+    def delete(self, locations: Iterable[str], *, threads: int | None = None) -> list[str]:
         """Delete files, best effort; return those that could not be deleted.
 
-        A file that is not there counts as deleted.
+        A file that is not there counts as deleted. `threads` is for storages that take one file
+        at a time.
         """
         by_store = sorted(locations, key=_store_of)
         left: list[str] = []
@@ -123,7 +124,7 @@ class Storage:
             if scheme in S3:
                 left.extend(self._delete_objects(authority, list(some)))
             else:
-                left.extend(self._delete_files(list(some)))
+                left.extend(self._delete_files(list(some), threads or _DELETING_THREADS))
         return left
 
     def _delete_objects(self, bucket: str, locations: list[str]) -> list[str]:
@@ -135,12 +136,17 @@ class Storage:
             left.extend(by_key[key] for key in s3.delete(bucket, some, self.properties))
         return left
 
-    def _delete_files(self, locations: list[str]) -> list[str]:
+    def _delete_files(self, locations: list[str], threads: int) -> list[str]:
         if len(locations) == 1:
-            return [location for location in locations if not self._delete_one(location)]
-        with ThreadPoolExecutor(_DELETING_THREADS) as pool:
-            deleted = list(pool.map(self._delete_one, locations))
-        return [location for location, done in zip(locations, deleted, strict=True) if not done]
+            return self._delete_some(locations)
+        with ThreadPoolExecutor(threads) as pool:
+            # One call per thread: to hand over each file by itself costs more than to delete it.
+            shares = [locations[start::threads] for start in range(min(threads, len(locations)))]
+            left = {one for some in pool.map(self._delete_some, shares) for one in some}
+        return [location for location in locations if location in left]
+
+    def _delete_some(self, locations: list[str]) -> list[str]:
+        return [location for location in locations if not self._delete_one(location)]
 
     def _delete_one(self, location: str) -> bool:
         parts = split(location)
@@ -202,6 +208,21 @@ class Storage:
         for found in self._find(prefix, recursive=True):
             if found.type == fs.FileType.File:
                 yield _file_info(split(prefix), found)
+
+    def listing(
+        self,
+        prefix: str,
+        *,
+        enters: Callable[[str], bool] = lambda _: True,
+        is_flat: bool = False,
+    ) -> Iterator[pa.Table]:
+        """Yield every file below a folder as tables of `listing.LISTING`.
+
+        Folders near the top whose name `enters` refuses are left out.
+        """
+        return listing.list_columns(
+            prefix, lambda at, deep: self._find(at, recursive=deep), enters, is_flat=is_flat
+        )
 
 
 @contextmanager

@@ -87,6 +87,12 @@ def is_remote(location: str) -> bool:
     return not split(location).is_local
 
 
+def folder_location(location: str) -> str:
+    """Return the location of a folder without slashes at its end; a relative path is made whole."""
+    parts = split(location)
+    return parts.location_of(parts.path.rstrip("/") or "/")
+
+
 def join(location: str, *names: str) -> str:
     """Return the location of something below a folder."""
     return "/".join([location.rstrip("/"), *names])

@@ -1,0 +1,172 @@
+"""Where orphans are looked for, and which of the files found there may be orphans at all.
+
+Comes in: a table and what the caller asked for. Goes out: `Candidates`: files older than the
+limit, none of them hidden (names that begin with `_` or `.`, but for partition folders), and the
+metadata files of any table that lie there, of any age. What the storage does not date is never a
+candidate.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowlake.errors import InvalidStatementError
+from rowlake.maintain.identity import identified
+from rowlake.storage.listing import LISTING
+from rowlake.times import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.engine.progress import Reporter
+    from rowlake.maintain.identity import Equality
+    from rowlake.maintain.orphan_places import Places
+
+MS_PER_HOUR = 60 * 60 * 1000
+DEFAULT_AGE_MS = 72 * MS_PER_HOUR
+SHORTEST_AGE_MS = 24 * MS_PER_HOUR
+MODES = ("ERROR", "IGNORE", "DELETE")
+_METADATA_FILE = r"(?:\.metadata\.json(?:\.gz)?|/metadata/version-hint\.text)$"
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is looked for and where; times are ms since 1970.
+
+    With a `file_list` (a table of `LISTING`) nothing is listed.
+    """
+
+    older_than_ms: int
+    where: Places
+    equal: Equality
+    mismatch_mode: str = "ERROR"
+    is_flat: bool = False
+    file_list: pa.Table | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What was found: files that may be orphans, and metadata files of tables."""
+
+    files: pa.Table
+    metadata_files: pa.Table
+
+
+def checked_mode(mode: str) -> str:
+    """Return what is done with files whose scheme or authority differs from the metadata's."""
+    if not isinstance(mode, str) or mode.upper() not in MODES:
+        raise InvalidStatementError(
+            f"prefix_mismatch_mode must be one of {', '.join(MODES)}, not {mode!r}."
+        )
+    return mode.upper()
+
+
+def age_limit(older_than: object, *, force: bool, now_ms: int | None = None) -> int:
+    """Return the time before which files may go; less than a day ago only by force."""
+    now = int(time.time() * 1000) if now_ms is None else now_ms
+    if older_than is None:
+        return now - DEFAULT_AGE_MS
+    limit = to_ms(older_than)
+    if now - limit < SHORTEST_AGE_MS and not force:
+        raise InvalidStatementError(
+            "Cannot remove orphan files with an interval less than 24 hours: files that others are "
+            "writing right now are not in the metadata yet, and would be lost. Give an older time; "
+            "or, where nobody else can be writing to the table, force=True."
+        )
+    return limit
+
+
+def search(handle: TableHandle, wanted: Search, reporter: Reporter) -> Candidates:
+    """List the places, or take the files of the list; what is younger or hidden stays out."""
+    hidden = Hidden(handle)
+    files, metadata_files, count = [LISTING.empty_table()], [LISTING.empty_table()], 0
+    for place in wanted.where.places:
+        for found in _visible(handle, place, wanted, hidden):
+            count += found.num_rows
+            reporter.update(count, 0)
+            metadata_files.append(_metadata_files(found))
+            files.append(_old(found, wanted.older_than_ms))
+    return Candidates(pa.concat_tables(files), pa.concat_tables(metadata_files))
+
+
+def _visible(handle: TableHandle, place: str, wanted: Search, hidden: Hidden) -> Iterator[pa.Table]:
+    if wanted.file_list is not None:
+        yield _of_list(wanted.file_list, place, wanted.equal, hidden)
+        return
+    for found in handle.storage.listing(place, enters=hidden.is_entered, is_flat=wanted.is_flat):
+        below = pc.utf8_slice_codeunits(found["location"], len(place.rstrip("/")))
+        yield found.filter(pc.invert(hidden.mask(below)))
+
+
+def _of_list(files: pa.Table, place: str, equal: Equality, hidden: Hidden) -> pa.Table:
+    """Return the files of a list that are below a place and not hidden."""
+    found = identified(files["location"], equal)
+    of_place = identified(pa.array([place], pa.large_string()), equal)
+    # With the slash: `db/t` is not to take what belongs to `db/t2`.
+    folder = of_place.paths[0].as_py().rstrip("/")
+    is_below = pc.starts_with(found.paths, folder + "/")
+    fits = pa.array(found.fits(of_place.prefixes[0]))
+    is_hidden = hidden.mask(pc.utf8_slice_codeunits(found.paths, len(folder)))
+    return files.filter(pc.and_(pc.and_(is_below, fits), pc.invert(is_hidden)))
+
+
+def _old(files: pa.Table, older_than_ms: int) -> pa.Table:
+    # A null compares to null, which a filter leaves out.
+    return files.filter(pc.less(files["modified_ms"], older_than_ms))
+
+
+def _metadata_files(files: pa.Table) -> pa.Table:
+    return files.filter(pc.match_substring_regex(files["location"], _METADATA_FILE))
+
+
+class Hidden:
+    """Which names are hidden: a partition folder is not, whatever its column is called."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        names = {
+            part.name
+            for spec in handle.metadata.partition_specs
+            for part in spec.fields
+            if part.name.startswith(("_", "."))
+        }
+        self._partitions = tuple(sorted(f"{name}=" for name in names))
+
+    def is_entered(self, name: str) -> bool:
+        """Return whether a folder is looked into."""
+        return not name.startswith(("_", ".")) or name.startswith(self._partitions)
+
+    def mask(self, below: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+        """Return which paths, each from the slash after the place on, have a hidden name."""
+        if self._partitions:
+            shown = "|".join(map(re.escape, self._partitions))
+            below = pc.replace_substring_regex(below, f"/(?:{shown})", "/partition=")
+        return pc.match_substring_regex(below, "/[._]")
+
+
+def file_list(files: pa.Table) -> pa.Table:
+    """Return a list of files that a caller made (`file_path`, `last_modified`) as a listing."""
+    for name in ("file_path", "last_modified"):
+        if name not in files.column_names:
+            raise InvalidStatementError(
+                f"The list of files has no column {name}; it has {', '.join(files.column_names)}."
+            )
+    paths, times = files["file_path"], files["last_modified"]
+    if not (pa.types.is_string(paths.type) or pa.types.is_large_string(paths.type)):
+        raise InvalidStatementError(f"Invalid file_path column: {paths.type} is not a string.")
+    if not pa.types.is_timestamp(times.type):
+        raise InvalidStatementError(
+            f"Invalid last_modified column: {times.type} is not a timestamp."
+        )
+    sizes = pa.nulls(files.num_rows, pa.int64())
+    ms = pc.floor_temporal(times, unit="millisecond").cast(pa.timestamp("ms", times.type.tz))
+    listed = pa.table([paths.cast(pa.large_string()), sizes, ms.cast(pa.int64())], schema=LISTING)
+    once = listed.group_by("location").aggregate([("size_in_bytes", "max"), ("modified_ms", "max")])
+    return once.filter(pc.is_valid(once["location"])).rename_columns(LISTING.names).cast(LISTING)

@@ -1,0 +1,100 @@
+"""Listings as columns: every file below a folder, its size and when it was last changed.
+
+Comes in: a folder, and how to find what is in one. Goes out: tables of `LISTING`, one for each
+folder that was listed on its own. Folders near the top are listed side by side, what is below
+them in one go. A time that the storage does not tell is null.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+
+from rowlake.storage.locations import split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rowlake.storage.locations import Parts
+
+    Find = Callable[[str, bool], list[fs.FileInfo]]
+    Enters = Callable[[str], bool]
+
+# Large strings: the locations of some million files do not fit the offsets of small ones.
+LISTING = pa.schema(
+    [
+        pa.field("location", pa.large_string()),
+        pa.field("size_in_bytes", pa.int64()),
+        pa.field("modified_ms", pa.int64()),
+    ]
+)
+LOCAL_THREADS = 4
+REMOTE_THREADS = 16
+# Folders are opened level by level until there are so many, or so many levels were opened.
+ENOUGH_FOLDERS = 32
+LEVELS = 4
+_NS_PER_MS = 10**6
+
+
+def list_columns(folder: str, find: Find, enters: Enters, *, is_flat: bool) -> Iterator[pa.Table]:
+    """Yield the files below a folder.
+
+    `find(location, recursive)` returns what is below a location. `enters(name)` says whether a
+    folder near the top is looked into; deeper ones always are. `is_flat` lists all in one request
+    after another, which suits object stores with few files in each of many folders.
+    """
+    parts = split(folder)
+    root = parts.location_of(parts.path.rstrip("/") or "/")
+    if is_flat:
+        yield _table(parts, find(root, True))
+        return
+    with ThreadPoolExecutor(LOCAL_THREADS if parts.is_local else REMOTE_THREADS) as pool:
+        pending = [root]
+        for _ in range(LEVELS):
+            opened = list(pool.map(lambda at: find(at, False), pending))
+            yield from (_table(parts, found) for found in opened)
+            pending = [
+                _location(parts, one) for some in opened for one in some if _is_entered(one, enters)
+            ]
+            if not pending or len(pending) >= ENOUGH_FOLDERS:
+                break
+        yield from pool.map(lambda at: _table(parts, find(at, True)), pending)
+
+
+def _is_entered(found: fs.FileInfo, enters: Enters) -> bool:
+    return bool(found.type == fs.FileType.Directory) and enters(found.base_name)
+
+
+def _location(parts: Parts, found: fs.FileInfo) -> str:
+    return parts.location_of(found.path)
+
+
+def _table(parts: Parts, found: list[fs.FileInfo]) -> pa.Table:
+    files = [one for one in found if one.type == fs.FileType.File]
+    if not files:
+        return LISTING.empty_table()
+    paths = pa.array([one.path for one in files], pa.large_string())
+    modified = pa.array([one.mtime_ns for one in files], pa.int64())
+    return pa.table(
+        [
+            _locations(parts, paths),
+            pa.array([one.size for one in files], pa.int64()),
+            pc.divide(modified, _NS_PER_MS),
+        ],
+        schema=LISTING,
+    )
+
+
+def _locations(parts: Parts, paths: pa.Array) -> pa.Array:
+    """Return the locations of paths that all are below the one of `parts`."""
+    base = parts.path.rstrip("/")
+    rest = pc.utf8_slice_codeunits(paths, len(base))
+    return pc.binary_join_element_wise(
+        pa.scalar(parts.location_of(base), pa.large_string()),
+        rest,
+        pa.scalar("", pa.large_string()),
+    )
