@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from rowlake.deferred import deferred
+from rowlake.iceberg.metadata import view_of
+from rowlake.times import to_ms
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.lake import Lake
+    from rowlake.maintain import (
+        equality_deletes,
+        expire,
+        manifests,
+        orphans,
+        position_deletes,
+        rewrite,
+    )
+    from rowlake.maintain import vacuum as vacuuming
+    from rowlake.model.predicate import Predicate
+    from rowlake.sql import procedures_orphans, rewriting
+else:  # loaded at their first use
+    equality_deletes, position_deletes = deferred(
+        "rowlake.maintain", "equality_deletes position_deletes"
+    )
+    expire, manifests, orphans, rewrite, vacuuming = deferred(
+        "rowlake.maintain", "expire manifests orphans rewrite vacuum"
+    )
+    procedures_orphans, rewriting = deferred("rowlake.sql", "procedures_orphans rewriting")
 
 
 class Maintenance:
@@ -19,3 +45,195 @@ class Maintenance:
     def handle(self) -> TableHandle:
         """The table's newest metadata."""
         raise NotImplementedError
+
+    @property
+    def lake(self) -> Lake:
+        """The lake that the table is in."""
+        raise NotImplementedError
+
+    def rewrite_data_files(
+        self,
+        strategy: str = "binpack",
+        order: str | Sequence[str] | None = None,
+        where: str | Predicate | None = None,
+        options: Mapping[str, Any] | None = None,
+        *,
+        branch: str = "main",
+        dry_run: bool = False,
+        max_bytes: int | None = None,
+        max_seconds: float | None = None,
+        progress: Any = None,
+    ) -> rewrite.RewriteReport:
+        """Compact data files: `binpack`, `sort` (by `order`, or the table's), or `zorder`.
+
+        `where` chooses files that may hold matching rows; `options` are Iceberg's. `max_bytes` and
+        `max_seconds` bound the work; what is left is for the next run.
+        """
+        view = view_of(self.handle, ref=branch if branch != "main" else None)
+        request = rewrite.Request(
+            where=rewriting.files_where(view, where),
+            options=dict(options or {}),
+            layout=rewriting.layout_for(view, strategy, order),
+            branch=branch,
+            dry_run=dry_run,
+            max_bytes=max_bytes,
+            max_seconds=max_seconds,
+            progress=progress,
+        )
+        self._handle, report = rewrite.rewrite_data_files(self._handle, self._engine, request)
+        return report
+
+    def rewrite_position_delete_files(
+        self,
+        options: Mapping[str, Any] | None = None,
+        where: str | Predicate | None = None,
+        *,
+        branch: str = "main",
+        dry_run: bool = False,
+    ) -> position_deletes.RewritePositionDeleteFilesReport:
+        """Merge position delete files, or turn them into vectors; no data file is read.
+
+        `options` are Iceberg's; `where` chooses partitions.
+        """
+        handle = self.handle
+        view = view_of(handle, ref=branch if branch != "main" else None)
+        self._handle, report = position_deletes.rewrite_position_delete_files(
+            handle,
+            self._engine,
+            options=options,
+            where=rewriting.files_where(view, where),
+            branch=branch,
+            dry_run=dry_run,
+        )
+        return report
+
+    def convert_equality_deletes(
+        self,
+        where: str | Predicate | None = None,
+        options: Mapping[str, Any] | None = None,
+        *,
+        branch: str = "main",
+        dry_run: bool = False,
+    ) -> equality_deletes.ConvertEqualityDeletesReport:
+        """Turn equality deletes into position deletes or vectors, which are quicker to read past.
+
+        `where` chooses data files that may hold matching rows; the option `delete-granularity`
+        (`file`, `partition`) is for format version 2.
+        """
+        handle = self.handle
+        view = view_of(handle, ref=branch if branch != "main" else None)
+        self._handle, report = equality_deletes.convert_equality_deletes(
+            handle,
+            self._engine,
+            where=rewriting.files_where(view, where),
+            options=options,
+            branch=branch,
+            dry_run=dry_run,
+        )
+        return report
+
+    def rewrite_manifests(
+        self,
+        *,
+        use_caching: bool | None = None,
+        spec_id: int | None = None,
+        sort_by: Sequence[str] | None = None,
+        branch: str = "main",
+        dry_run: bool = False,
+    ) -> manifests.RewriteManifestsReport:
+        """Write the manifests of a spec anew, few of them and clustered by partition.
+
+        The current spec by default; `sort_by` names the partition fields to cluster by.
+        """
+        self._handle, report = manifests.rewrite_manifests(
+            self.handle,
+            self._engine,
+            use_caching=use_caching,
+            spec_id=spec_id,
+            sort_by=sort_by,
+            branch=branch,
+            dry_run=dry_run,
+        )
+        return report
+
+    def expire_snapshots(
+        self,
+        older_than: Any = None,
+        retain_last: int | None = None,
+        *,
+        max_concurrent_deletes: int | None = None,
+        stream_results: bool = False,
+        snapshot_ids: Sequence[int] | None = None,
+        clean_expired_metadata: bool = False,
+        dry_run: bool = False,
+    ) -> expire.ExpireSnapshotsReport:
+        """Expire old snapshots, and delete the files that no other snapshot needs.
+
+        `older_than` is a time (the table's `history.expire.max-snapshot-age-ms`, five days, by
+        default); the last `retain_last` of each branch stay, and what a branch or tag points to.
+        """
+        self._handle, report = expire.expire_snapshots(
+            self.handle,
+            self._engine,
+            older_than_ms=None if older_than is None else to_ms(older_than),
+            retain_last=retain_last,
+            max_concurrent_deletes=max_concurrent_deletes,
+            stream_results=stream_results,
+            snapshot_ids=snapshot_ids,
+            clean_expired_metadata=clean_expired_metadata,
+            dry_run=dry_run,
+        )
+        return report
+
+    def remove_orphan_files(
+        self,
+        older_than: Any = None,
+        location: str | None = None,
+        *,
+        dry_run: bool = True,
+        max_concurrent_deletes: int | None = None,
+        file_list_view: Any = None,
+        equal_schemes: Mapping[str, str] | None = None,
+        equal_authorities: Mapping[str, str] | None = None,
+        prefix_mismatch_mode: str = "ERROR",
+        prefix_listing: bool = False,
+        stream_results: bool = False,
+        force: bool = False,
+    ) -> orphans.OrphanFiles:
+        """List the files below the table that no metadata names; remove them with `dry_run=False`.
+
+        Files younger than `older_than` (three days ago by default) are left alone; a time less
+        than a day ago needs `force`. `file_list_view` (a name, a DataFrame or an Arrow table with
+        file_path and last_modified) is taken instead of a listing.
+        """
+        files = None
+        if file_list_view is not None:
+            files = procedures_orphans.file_list_of(self.lake, file_list_view)
+        self._handle, report = orphans.remove_orphan_files(
+            self.handle,
+            self._engine,
+            older_than=older_than,
+            location=location,
+            dry_run=dry_run,
+            max_concurrent_deletes=max_concurrent_deletes,
+            file_list_view=files,
+            equal_schemes=equal_schemes,
+            equal_authorities=equal_authorities,
+            prefix_mismatch_mode=prefix_mismatch_mode,
+            prefix_listing=prefix_listing,
+            stream_results=stream_results,
+            force=force,
+        )
+        return report
+
+    def vacuum(
+        self, retain_hours: float | None = None, *, dry_run: bool = True
+    ) -> vacuuming.VacuumReport:
+        """Expire snapshots older than the retention (a week by default), then remove what is left.
+
+        That is the files that only expired snapshots needed, and orphans older than the retention.
+        """
+        self._handle, report = vacuuming.vacuum(
+            self.handle, self._engine, retain_hours=retain_hours, dry_run=dry_run
+        )
+        return report

@@ -13,17 +13,23 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.holding import holding
 from rowlake.catalog.metadata import apply_updates
 from rowlake.catalog.outcome import Conflict, Landed, Unknown
 from rowlake.catalog.tables import refresh, table_exists
+from rowlake.commit.newest import (
+    MADE_ANEW,
+    find_outdated,
+    is_made_anew,
+    swap_unless_upgraded,
+)
 from rowlake.commit.rebase import Rebase, Rebased
 from rowlake.commit.resolve import resolved
 from rowlake.commit.retry import Patience, retry_policy
-from rowlake.commit.validate import Breach, find_breach
+from rowlake.commit.validate import Breach, find_breach, were_replaced
 from rowlake.errors import InternalError, RowlakeError
 from rowlake.iceberg.producer import head_requirements, prepare, prepare_deletes, produce
 
@@ -44,13 +50,15 @@ if TYPE_CHECKING:
 class Refused:
     """The change must not land, now or by trying again: what another snapshot did forbids it.
 
-    `retryable`: the operation, planned anew on what the other left, may land.
+    `retryable`: the operation, planned anew on what the other left, may land. `same_rows`: what
+    the other left has the same rows.
     """
 
     cause: str
     snapshot_id: int | None = None
     files: tuple[str, ...] = ()
     retryable: bool = True
+    same_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,17 @@ class Made:
     requirements: tuple[TableRequirement, ...]
 
 
+class Rebasing(Protocol):
+    """Who brings a change onto a newer head."""
+
+    @property
+    def marked(self) -> frozenset[str]:
+        """The data files whose new deletes are looked at here, row by row."""
+
+    def onto(self, handle: TableHandle) -> Rebased | Breach:
+        """Return the change for the head of its branch."""
+
+
 @dataclass
 class Commit:
     """One change on its way into a table.
@@ -79,7 +98,8 @@ class Commit:
     … AS SELECT: the new schema and the new rows, or neither). `operation` is for messages, `files`
     are the change's own, to be removed where it never lands. `written` is everything that the
     commit itself wrote, `attempted` what of it the last attempt did, `unused` what of all that the
-    last attempt's snapshot does not refer to.
+    last attempt's snapshot does not refer to. `rebase` brings the change onto a newer head; by
+    default it merges marks of deleted rows.
     """
 
     change: Change
@@ -92,11 +112,14 @@ class Commit:
     attempted: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     written: list[str] = field(default_factory=list)
+    rebase: Rebasing | None = None
 
     def __post_init__(self) -> None:
         """Begin with the change as it came."""
-        self._rebase, self._rebased = Rebase(self.change, self.storage), Rebased(self.change)
+        self._rebase = self.rebase or Rebase(self.change, self.storage)
+        self._rebased = Rebased(self.change)
         self._checked: int | None = None
+        self._written_for = 0
 
     def run(self, handle: TableHandle) -> Committed:
         """Commit on top of whatever the branch's head is, as long as that may be done.
@@ -117,6 +140,7 @@ class Commit:
 
     def _run(self, handle: TableHandle) -> Committed:
         patience = Patience(retry_policy(handle.metadata.properties))
+        self._written_for = handle.metadata.format_version
         snapshot_id = handle.metadata.new_snapshot_id()
         prepared = prepare(self.staged(handle)[0], self.change, snapshot_id, self.storage)
         self.prepared, self.written = prepared, [*self.written, *prepared.written]
@@ -143,6 +167,8 @@ class Commit:
                 return Refused("another writer created a table of that name", retryable=False)
             return handle
         newest = refresh(handle)
+        if is_made_anew(handle, newest):
+            return Refused(MADE_ANEW, retryable=False)
         branch = self.change.branch
         if branch in handle.metadata.refs and branch not in newest.metadata.refs:
             return Refused(f"branch {branch} was dropped meanwhile", retryable=False)
@@ -160,12 +186,15 @@ class Commit:
         """Check, rebase, produce and swap once."""
         found = self.bring_onto(handle)
         if isinstance(found, Breach):
-            return Refused(found.cause, found.snapshot_id, found.files)
+            return Refused(found.cause, found.snapshot_id, found.files, same_rows=found.same_rows)
         made = self.make(handle, found, attempt)
         if isinstance(made, Refused):
             return made
         self.is_swapping = True
-        outcome = commit_updates(handle, made.updates, made.requirements, origin=self)
+        outcome = swap_unless_upgraded(
+            [handle],
+            lambda: commit_updates(handle, made.updates, made.requirements, origin=self),
+        )
         self.is_swapping = False
         if isinstance(outcome, Conflict):
             self.storage.delete(self.attempted)
@@ -183,7 +212,8 @@ class Commit:
         if produced.missing:
             self.storage.delete(produced.written)
             cause = "files that it replaces are no longer in the table"
-            return Refused(cause, None, produced.missing)
+            replaced = were_replaced(staged, self.change, produced.missing, self.storage)
+            return Refused(cause, None, produced.missing, same_rows=replaced)
         requirements = (*ids_free, *head_requirements(handle.metadata, self.change))
         return Made((*updates, *produced.updates), requirements)
 
@@ -191,7 +221,7 @@ class Commit:
         """Check the change against the head, and merge its marks with those that landed there."""
         if self.prepared is None:
             raise InternalError(f"A commit to {handle.name} was not prepared.")
-        breach = find_breach(
+        breach = self.find_outdated(handle) or find_breach(
             handle, self.change, self.storage, marks=self._rebase, checked=self._checked
         )
         rebased = breach or self._rebase.onto(handle)
@@ -201,19 +231,33 @@ class Commit:
         self._checked = head.snapshot_id if head else None
         self.written += rebased.written
         before, self._rebased = self._rebased, rebased
-        if rebased.change.added_deletes is not before.change.added_deletes:
-            outdated = self.prepared.delete_manifests["location"].to_pylist()
+        if rebased.change.added_data is not before.change.added_data:
+            outdated = self.prepared.written
+            snapshot_id = self.prepared.snapshot_id
+            self.prepared = prepare(handle, rebased.change, snapshot_id, self.storage)
+        elif rebased.change.added_deletes is not before.change.added_deletes:
+            outdated = tuple(self.prepared.delete_manifests["location"].to_pylist())
             self.prepared = prepare_deletes(handle, rebased.change, self.prepared, self.storage)
-            self.written += self.prepared.written
-            self.storage.delete([*outdated, *before.written])
+        else:
+            return self.prepared
+        self.written += self.prepared.written
+        self.storage.delete([*outdated, *before.written])
         return self.prepared
 
+    def find_outdated(self, handle: TableHandle) -> Breach | None:
+        """Return why the files may not land in a table that was upgraded meanwhile."""
+        return find_outdated(self.change, self._written_for, handle)
+
     def remove_unused(self) -> None:
-        """Remove what the landed snapshot does not refer to: merged manifests, merged marks."""
-        marks = set(self.change.added_deletes["location"].to_pylist())
-        used = set(self._rebased.change.added_deletes["location"].to_pylist())
+        """Remove what the landed snapshot does not refer to: what was merged, or given up."""
+        given_up = _locations(self.change) - _locations(self._rebased.change)
         with suppress(Exception):  # the commit has landed, whatever happens here
-            self.storage.delete([*self.unused, *(marks - used)])
+            self.storage.delete([*self.unused, *given_up])
+
+
+def _locations(change: Change) -> set[str]:
+    tables = (change.added_data, change.added_deletes)
+    return {location for files in tables for location in files["location"].to_pylist()}
 
 
 def _has_moved(handle: TableHandle) -> bool:

@@ -75,6 +75,14 @@ def scan_tasks(
     return [ScanTask(context, tuple(made.of(rows))) for rows in bins]
 
 
+def whole_files(plan: FilePlan, spec_id: int) -> list[FileTask]:
+    """Return the data files of one spec, each whole, in the order of the plan."""
+    sizes = np.asarray(one_array(plan.data[spec_id].column("file_size_in_bytes")))
+    rows = np.arange(len(sizes))
+    pieces = Pieces(spec_id, rows, np.zeros_like(sizes), sizes, sizes.astype(float))
+    return list(_FileTasks(plan, [pieces]).of(rows))
+
+
 def task_count(weight: float, split_bytes: int, slots: int) -> int:
     """Return how many tasks some work is worth.
 

@@ -9,7 +9,14 @@ import pyarrow as pa
 from rowlake.catalog.names import levels_of
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.refs import ancestor_ids, ref_snapshot_id
-from rowlake.sql import procedures_ingest
+from rowlake.sql import (
+    procedures_deletes,
+    procedures_expire,
+    procedures_ingest,
+    procedures_manifests,
+    procedures_orphans,
+    procedures_rewrite,
+)
 from rowlake.sql.lexer import Lexer
 from rowlake.sql.literals import literal_of
 from rowlake.sql.procedure import (
@@ -196,4 +203,9 @@ PROCEDURES: dict[str, Procedure] = {
         properties=None,
         parallelism=1,
     ),
+    **procedures_deletes.PROCEDURES,
+    **procedures_expire.PROCEDURES,
+    **procedures_manifests.PROCEDURES,
+    **procedures_rewrite.PROCEDURES,
+    **procedures_orphans.PROCEDURES,
 }

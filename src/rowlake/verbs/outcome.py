@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.holding import HoldingCatalog
-    from rowlake.commit.loop import Committed
+    from rowlake.commit.loop import Committed, Rebasing
     from rowlake.iceberg.refs import Updates
     from rowlake.model.change import Change
     from rowlake.storage.files import Storage
@@ -59,13 +59,15 @@ def commit_or_raise(
     *,
     keep_files: bool = False,
     first: Callable[[TableHandle], Updates] | None = None,
+    rebase: Rebasing | None = None,
 ) -> tuple[TableHandle, Committed]:
     """Commit a change; on a conflict remove the files that it wrote, and raise.
 
-    `keep_files` is for changes whose files other snapshots refer to already.
+    `keep_files` is for changes whose files other snapshots refer to already; `rebase` brings the
+    change onto a newer head in a way of its own.
     """
     written = [] if keep_files else _locations(change)
-    commit = Commit(change, storage, first, operation, written)
+    commit = Commit(change, storage, first, operation, written, rebase=rebase)
     try:
         committed = commit.run(handle)
     except BaseException as error:
@@ -88,6 +90,7 @@ def commit_or_raise(
         snapshot_id=outcome.snapshot_id,
         files=outcome.files,
         retryable=outcome.retryable,
+        same_rows=outcome.same_rows,
     )
 
 

@@ -106,19 +106,22 @@ def planned_view(
 ) -> Read:
     """Plan the read of a snapshot that is chosen already."""
     predicate = None if predicate is None else bind(predicate, view.schema)
-    context = ScanContext(
+    context = replace(scan_context(view, columns), predicate=predicate, exact=exact)
+    storage = Storage(view.io_properties)
+    plan = plan_files(view, predicate, storage, read=reader_of(engine))
+    return Read(view, context, plan)
+
+
+def scan_context(view: TableView, columns: Sequence[str] | None = None) -> ScanContext:
+    """Return how files of a table are read: these columns, all rows."""
+    return ScanContext(
         table_schema=view.schema,
         projection=projection_of(view, columns),
         specs=view.specs,
-        predicate=predicate,
-        exact=exact,
         name_mapping=view.properties.get(NAME_MAPPING),
         partition_type=unified_partition_type(view),
         io_properties=view.io_properties,
     )
-    storage = Storage(view.io_properties)
-    plan = plan_files(view, predicate, storage, read=reader_of(engine))
-    return Read(view, context, plan)
 
 
 def projection_of(view: TableView, columns: Sequence[str] | None) -> Schema:

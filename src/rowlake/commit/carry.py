@@ -1,0 +1,171 @@
+"""A compaction brought onto a newer head: what others did to its sources is done to its outputs.
+
+Comes in: a `replace` change, which sources each of its tasks made into which outputs, and a head at
+which others may have changed rows of the sources. Goes out: the change for that head.
+
+- rows of a source that delete files added since delete: marked in the output that holds them;
+- a source that another commit removed (a rewrite, a delete of the whole file): all of its rows are
+  marked, and it is not removed again; where no source of a task is left its outputs are given up;
+- an equality delete added since: applies to the outputs by itself, since they keep the sequence
+  number that the compaction started from, where they are in the partition that it is about;
+- a task whose outputs are in another order than its sources (sorted, or split by another spec)
+  cannot tell where a row went: it is given up where rows of its sources changed.
+
+What is given up is left as it was in the table, for the next compaction; the files of it are the
+caller's to remove. A writer never fails because of a compaction that lands here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowlake.commit.applying import Place, added_by, deletes_for, live_deletes
+from rowlake.commit.history import files_landed, snapshots_since
+from rowlake.commit.rebase import Rebased
+from rowlake.commit.validate import DATA, REMOVES_DATA, Breach
+from rowlake.iceberg.metadata import view_of
+from rowlake.model.files import Status
+from rowlake.scan.deletes import positions_in
+from rowlake.write.marks import Marked, MarkWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.commit.applying import Applying
+    from rowlake.model.change import Change
+    from rowlake.model.rewrite import Output, RewrittenPart
+    from rowlake.model.view import SnapshotInfo, TableView
+    from rowlake.storage.files import Storage
+
+    Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Carry:
+    """One compaction; `delete_folder` is where marks are written."""
+
+    change: Change
+    parts: tuple[RewrittenPart, ...]
+    storage: Storage
+    delete_folder: str
+
+    @property
+    def marked(self) -> frozenset[str]:
+        """The change marks no rows of files that are there already."""
+        return frozenset()
+
+    def onto(self, handle: TableHandle) -> Rebased | Breach:
+        """Return the change for the head of its branch; writes delete files where rows changed."""
+        start = self.change.requirements.starting_snapshot_id
+        since = snapshots_since(handle, self.change.branch, start)
+        if since is None:
+            return Breach(f"snapshot {start}, which it read, is no longer in the branch's history")
+        if not since:
+            return Rebased(self.change)
+        view = view_of(handle, ref=self.change.branch)
+        gone = self._removed(view, since)
+        theirs = self._theirs(view, since)
+        if not gone and not theirs:
+            return Rebased(self.change)
+        return self._carried(view, gone, theirs)
+
+    def _removed(self, view: TableView, since: list[SnapshotInfo]) -> frozenset[str]:
+        """Return the sources that are no longer in the table."""
+        sources = pa.array(sorted(self.change.removed_data), pa.string())
+        gone: set[str] = set()
+        for landed in files_landed(
+            view,
+            since,
+            self.storage,
+            content=DATA,
+            status=Status.DELETED,
+            operations=REMOVES_DATA,
+        ):
+            found = landed.entries["location"]
+            gone |= set(found.filter(pc.is_in(found, sources)).to_pylist())
+        return frozenset(gone)
+
+    def _theirs(self, view: TableView, since: list[SnapshotInfo]) -> dict[str, list[Applying]]:
+        """Return the delete files that others have added for the sources."""
+        places = {
+            source.location: Place(source.spec_id, source.partition)
+            for part in self.parts
+            for source in part.sources
+        }
+        ids = frozenset(snapshot.snapshot_id for snapshot in since)
+        entries = live_deletes(since[-1], view, self.storage, written_by=ids)
+        return deletes_for(places, added_by(entries, ids), view.specs)
+
+    def _carried(
+        self, view: TableView, gone: frozenset[str], theirs: Mapping[str, list[Applying]]
+    ) -> Rebased | Breach:
+        kept, empty, marks = [], set[str](), []
+        for part in self.parts:
+            if all(source.location in gone for source in part.sources):
+                continue
+            placed = self._placed(part, gone, theirs)
+            if placed is None:
+                continue
+            kept.append(part)
+            for output in part.outputs:
+                positions = placed.get(output.location)
+                if positions is None:
+                    continue
+                if len(positions) == output.record_count:
+                    empty.add(output.location)
+                else:
+                    marks.append(_mark(output, positions))
+        if not kept:
+            return Breach("others have changed rows of all data files that it rewrote")
+        written = MarkWriter(self.delete_folder, view.format_version, "file", self.storage).write(
+            marks
+        )
+        change = replace(
+            self.change,
+            added_data=self._added(kept, empty),
+            removed_data=frozenset(s.location for part in kept for s in part.sources) - gone,
+            added_deletes=written,
+        )
+        return Rebased(change, tuple(dict.fromkeys(written["location"].to_pylist())))
+
+    def _placed(
+        self, part: RewrittenPart, gone: frozenset[str], theirs: Mapping[str, list[Applying]]
+    ) -> dict[str, Positions] | None:
+        """Return the rows of outputs that others deleted; None where that is not known."""
+        rows: dict[str, Positions | None] = {}
+        for source in part.sources:
+            deletes = theirs.get(source.location, [])
+            if source.location in gone:
+                rows[source.location] = None
+            elif any(one.is_equality for one in deletes) and not self._still_reached(part):
+                return None
+            elif any(not one.is_equality for one in deletes):
+                found = positions_in([one.delete for one in deletes], source.location, self.storage)
+                rows[source.location] = found
+        if rows and not part.keeps_order:
+            return None
+        return part.placed(rows)
+
+    def _still_reached(self, part: RewrittenPart) -> bool:
+        """Tell whether new equality deletes reach the outputs as they reach the sources."""
+        if self.change.data_sequence_number is None:
+            return False
+        places = {(source.spec_id, source.partition) for source in part.sources}
+        return {(output.spec_id, output.partition) for output in part.outputs} <= places
+
+    def _added(self, kept: list[RewrittenPart], empty: set[str]) -> pa.Table:
+        wanted = [o.location for part in kept for o in part.outputs if o.location not in empty]
+        locations = self.change.added_data["location"]
+        return self.change.added_data.filter(pc.is_in(locations, pa.array(wanted, pa.string())))
+
+
+def _mark(output: Output, positions: Positions) -> Marked:
+    return Marked(output.location, output.spec_id, output.partition, positions)

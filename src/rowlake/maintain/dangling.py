@@ -1,0 +1,57 @@
+"""Delete files that apply to no data file any more, removed from the table's metadata."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rowlake.commit.rerun import rerun_on_conflict
+from rowlake.model.change import Change, Operation, Requirements
+from rowlake.plan.files import plan_files
+from rowlake.storage.files import Storage
+from rowlake.verbs.manifests import reader_of
+from rowlake.verbs.outcome import commit_or_raise
+from rowlake.verbs.write import view_for_write
+
+if TYPE_CHECKING:
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.engine.spark import Engine
+    from rowlake.plan.files import FilePlan
+
+
+def dangling_deletes(plan: FilePlan) -> frozenset[tuple[str, int | None]]:
+    """Return the keys of delete files that touch no file of a plan of the whole table."""
+    if plan.deletes.is_empty:
+        return frozenset()
+    used = [applied.used() for applied in plan.applied.values()]
+    every = np.arange(plan.deletes.files.num_rows)
+    idle = np.setdiff1d(every, np.concatenate([np.empty(0, np.int64), *used]))
+    return frozenset(delete.key for delete in plan.deletes.delete_files(idle.tolist()))
+
+
+def remove_dangling_deletes(
+    handle: TableHandle, engine: Engine, branch: str = "main"
+) -> tuple[TableHandle, int]:
+    """Remove what dangles; return how many delete files that were.
+
+    Data files that others add meanwhile are newer than these deletes, so none comes to apply.
+    """
+
+    def run(found: TableHandle) -> tuple[TableHandle, int]:
+        view = view_for_write(found, branch)
+        storage = Storage(view.io_properties)
+        plan = plan_files(view, None, storage, whole_files=True, read=reader_of(engine))
+        dangling = dangling_deletes(plan)
+        if not dangling:
+            return found, 0
+        change = Change(
+            Operation.REPLACE,
+            removed_deletes=dangling,
+            requirements=Requirements(starting_snapshot_id=view.snapshot_id),
+            branch=branch,
+        )
+        landed, _ = commit_or_raise(found, change, storage, "remove dangling deletes")
+        return landed, len(dangling)
+
+    return rerun_on_conflict(handle, run)

@@ -1,0 +1,290 @@
+"""Which data files a compaction rewrites, and in which groups.
+
+Comes in: a table at a snapshot, a filter and options. Goes out: `FileGroup`s. The rules are those
+of Iceberg's planner: a file is picked for its size, or for its deletes; the files of a partition
+are packed into groups of bounded size; a group is worth its work if it has enough files, enough
+bytes, a file that is too large, or deletes to fold in. Picking is columnar: only picked files
+become objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rowlake.maintain.options import GB, JOB_ORDERS, FileSizes, Given
+from rowlake.model.files import Content
+from rowlake.model.values import encode_partitions
+from rowlake.plan.files import plan_files
+from rowlake.plan.metrics import one_array
+from rowlake.plan.ranges import partition_keys
+from rowlake.plan.tasks import whole_files
+from rowlake.write.properties import MB, parse_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.rewrite import Partition
+    from rowlake.model.task import FileTask
+    from rowlake.model.view import TableView
+    from rowlake.plan.delete_index import Applied
+    from rowlake.plan.files import FilePlan, ReadManifests
+    from rowlake.storage.files import Storage
+
+    Numbers = NDArray[np.int64]
+
+PROCEDURE = "rewrite_data_files"
+NEVER = 2**31 - 1
+KNOWN = frozenset(
+    {
+        "target-file-size-bytes",
+        "min-file-size-bytes",
+        "max-file-size-bytes",
+        "min-input-files",
+        "delete-file-threshold",
+        "delete-ratio-threshold",
+        "max-file-group-size-bytes",
+        "max-concurrent-file-group-rewrites",
+        "partial-progress.enabled",
+        "partial-progress.max-commits",
+        "partial-progress.max-failed-commits",
+        "rewrite-job-order",
+        "rewrite-all",
+        "use-starting-sequence-number",
+        "remove-dangling-deletes",
+        "output-spec-id",
+        "max-files-to-rewrite",
+        "shuffle-partitions-per-file",
+        "compression-factor",
+        "var-length-contribution",
+        "max-output-size",
+    }
+)
+
+
+@dataclass(frozen=True)
+class RewriteOptions:
+    """How to pick, group and commit; see Iceberg's `rewrite_data_files`."""
+
+    sizes: FileSizes
+    min_input_files: int
+    delete_file_threshold: int
+    delete_ratio_threshold: float
+    max_group_bytes: int
+    concurrent_groups: int
+    partial_progress: bool
+    max_commits: int
+    job_order: str
+    rewrite_all: bool
+    use_starting_sequence_number: bool
+    remove_dangling_deletes: bool
+    output_spec_id: int
+    max_files: int | None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any] | None, view: TableView) -> RewriteOptions:
+        """Return the options of a call on a table."""
+        given = Given(PROCEDURE, options, KNOWN)
+        target = parse_integer(dict(view.properties), "write.target-file-size-bytes", 512 * MB)
+        return cls(
+            sizes=FileSizes.of(given, target),
+            min_input_files=given.whole("min-input-files", 5),
+            delete_file_threshold=given.whole("delete-file-threshold", NEVER, least=0),
+            delete_ratio_threshold=given.fraction("delete-ratio-threshold", 0.3),
+            max_group_bytes=given.whole("max-file-group-size-bytes", 100 * GB),
+            concurrent_groups=given.whole("max-concurrent-file-group-rewrites", 5),
+            partial_progress=given.flag("partial-progress.enabled", default=False),
+            max_commits=given.whole("partial-progress.max-commits", 10),
+            job_order=given.choice("rewrite-job-order", JOB_ORDERS, "none"),
+            rewrite_all=given.flag("rewrite-all", default=False),
+            use_starting_sequence_number=given.flag("use-starting-sequence-number", default=True),
+            remove_dangling_deletes=given.flag("remove-dangling-deletes", default=False),
+            output_spec_id=given.whole("output-spec-id", view.default_spec_id, least=0),
+            max_files=given.whole("max-files-to-rewrite", NEVER)
+            if "max-files-to-rewrite" in given
+            else None,
+        )
+
+
+@dataclass(frozen=True)
+class FileGroup:
+    """Data files of one partition (or of older specs) that are rewritten together.
+
+    `partitions` are encoded, one for each file; `live_bytes` is what of the files is not deleted.
+    """
+
+    files: tuple[FileTask, ...]
+    partitions: tuple[Partition, ...]
+    live_bytes: float
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The bytes that are read."""
+        return sum(file.file_size_in_bytes for file in self.files)
+
+
+@dataclass(frozen=True)
+class _Picked:
+    """Files of one spec that are candidates: rows of the plan's table, and what is known."""
+
+    spec_id: int
+    rows: Numbers
+    sizes: Numbers
+    deleted: Numbers
+    records: Numbers
+    has_many_deletes: NDArray[np.bool_]
+    keys: Numbers
+
+    @property
+    def live_bytes(self) -> NDArray[np.float64]:
+        """The share of the bytes that is not deleted."""
+        left = np.maximum(self.records - self.deleted, 0) / np.maximum(self.records, 1)
+        return np.asarray(self.sizes * left)
+
+
+def plan_groups(
+    view: TableView,
+    where: Predicate | None,
+    options: RewriteOptions,
+    storage: Storage,
+    read: ReadManifests,
+) -> list[FileGroup]:
+    """Return the groups to rewrite, in the order of the work."""
+    plan = plan_files(view, where, storage, whole_files=True, read=read)
+    groups = [
+        group
+        for spec_id in sorted(plan.data)
+        for group in _groups(plan, _picked(plan, spec_id, options), options)
+    ]
+    return _ordered(groups, options)
+
+
+def _picked(plan: FilePlan, spec_id: int, options: RewriteOptions) -> _Picked:
+    table = plan.data[spec_id]
+    sizes = np.asarray(one_array(table.column("file_size_in_bytes")))
+    records = np.asarray(one_array(table.column("record_count")))
+    applied = plan.applied[spec_id]
+    deleted = _deleted_rows(plan, applied, records)
+    many = applied.counts >= options.delete_file_threshold
+    many |= (deleted > 0) & (deleted >= options.delete_ratio_threshold * records)
+    wanted = options.sizes.outside(sizes) | many | options.rewrite_all
+    rows = np.flatnonzero(wanted)
+    keys = _keys(plan, spec_id, options)
+    return _Picked(spec_id, rows, sizes[rows], deleted[rows], records[rows], many[rows], keys[rows])
+
+
+def _keys(plan: FilePlan, spec_id: int, options: RewriteOptions) -> Numbers:
+    """Return a number per file that tells partitions apart; one for all where the spec goes."""
+    table = plan.data[spec_id]
+    if spec_id != options.output_spec_id:
+        return np.zeros(table.num_rows, np.int64)
+    partitions = one_array(table.column("partition"))
+    keys, _ = partition_keys(partitions, partitions.slice(0, 0))
+    return np.asarray(keys)
+
+
+def _deleted_rows(plan: FilePlan, applied: Applied, records: Numbers) -> Numbers:
+    """Return how many rows of each file are known to be deleted: by deletes of that file alone."""
+    deleted = np.zeros(len(records), np.int64)
+    for row in np.flatnonzero(applied.counts).tolist():
+        deletes = plan.deletes.delete_files(applied.rows_of(row))
+        deleted[row] = sum(
+            delete.record_count
+            for delete in deletes
+            if delete.content is Content.POSITION_DELETES
+            and (delete.is_vector or delete.referenced_data_file is not None)
+        )
+    return np.minimum(deleted, records)
+
+
+def _packed(picked: _Picked, options: RewriteOptions) -> list[Numbers]:
+    """Return sets of places in `picked`: of one partition each, in order, of bounded size."""
+    order = np.argsort(picked.keys, kind="stable")
+    groups: list[Numbers] = []
+    current: list[int] = []
+    size, key = 0, None
+    for place in order.tolist():
+        is_full = size + int(picked.sizes[place]) > options.max_group_bytes
+        if current and (picked.keys[place] != key or is_full):
+            groups.append(np.array(current))
+            current, size = [], 0
+        current.append(place)
+        size += int(picked.sizes[place])
+        key = picked.keys[place]
+    if current:
+        groups.append(np.array(current))
+    return groups
+
+
+def _is_worth(picked: _Picked, places: Numbers, options: RewriteOptions) -> bool:
+    if options.rewrite_all or picked.has_many_deletes[places].any():
+        return True
+    total, count = int(picked.sizes[places].sum()), len(places)
+    enough = count > 1 and (count >= options.min_input_files or total > options.sizes.target)
+    return enough or total > options.sizes.most
+
+
+def _groups(plan: FilePlan, picked: _Picked, options: RewriteOptions) -> list[FileGroup]:
+    kept = [places for places in _packed(picked, options) if _is_worth(picked, places, options)]
+    if not kept:
+        return []
+    rows = picked.rows[np.concatenate(kept)]
+    table = plan.data[picked.spec_id].take(pa.array(rows))
+    files = whole_files(replace(plan, data={picked.spec_id: table}), picked.spec_id)
+    encoded = encode_partitions(one_array(table.column("partition"))).to_pylist()
+    groups, start = [], 0
+    for places in kept:
+        end = start + len(places)
+        live_bytes = float(picked.live_bytes[places].sum())
+        partitions = tuple(tuple(partition) for partition in encoded[start:end])
+        groups.append(FileGroup(tuple(files[start:end]), partitions, live_bytes))
+        start = end
+    return groups
+
+
+def _ordered(groups: list[FileGroup], options: RewriteOptions) -> list[FileGroup]:
+    by, _, direction = options.job_order.partition("-")
+    if by != "none":
+        weight = _bytes_of if by == "bytes" else _files_in
+        groups = sorted(groups, key=weight, reverse=direction == "desc")
+    if options.max_files is None:
+        return groups
+    return _up_to(groups, options.max_files)
+
+
+def _bytes_of(group: FileGroup) -> int:
+    return group.size_in_bytes
+
+
+def _files_in(group: FileGroup) -> int:
+    return len(group.files)
+
+
+def _up_to(groups: Sequence[FileGroup], most: int) -> list[FileGroup]:
+    """Return the first groups, so many that they hold no more than so many files."""
+    kept: list[FileGroup] = []
+    for group in groups:
+        if len(group.files) > most:
+            break
+        most -= len(group.files)
+        kept.append(group)
+    return kept
+
+
+def within_bytes(groups: Sequence[FileGroup], most: int | None) -> list[FileGroup]:
+    """Return the first groups that are read within a budget; always one, so that work goes on."""
+    if most is None:
+        return list(groups)
+    kept: list[FileGroup] = []
+    for group in groups:
+        most -= group.size_in_bytes
+        if kept and most < 0:
+            break
+        kept.append(group)
+    return kept

@@ -1,0 +1,105 @@
+"""What texts say of a compaction: which files, in which order their rows come out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowlake.errors import InvalidStatementError
+from rowlake.maintain.rewrite_tasks import Layout
+from rowlake.model.partition import SortField
+from rowlake.model.schema import field_id
+from rowlake.plan.bind import bind, resolve
+from rowlake.sql.condition import pushed_condition, unknown_columns
+from rowlake.sql.cursor import Cursor
+from rowlake.sql.refusals import no_such_column
+from rowlake.sql.terms import take_sort_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.view import TableView
+
+STRATEGIES = ("binpack", "sort", "zorder")
+
+
+def files_where(view: TableView, where: str | Predicate | None) -> Predicate | None:
+    """Return the filter of the files to rewrite: those that may hold a matching row."""
+    if where is None or not isinstance(where, str):
+        return None if where is None else bind(where, view.schema)
+    pushed = pushed_condition(where, view.schema)
+    if not pushed.exact:
+        for path in unknown_columns(where, view.schema):
+            raise no_such_column(path, view.schema.arrow.names, where)
+        raise InvalidStatementError(
+            f"Cannot rewrite files of {view.name} where {where}: the filter must compare columns "
+            "with literals."
+        )
+    return bind(pushed.predicate, view.schema)
+
+
+def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None) -> Layout:
+    """Return how rows are to be ordered; `order` is text as in ORDERED BY, or names."""
+    if strategy not in STRATEGIES:
+        raise InvalidStatementError(
+            f"There is no strategy {strategy!r}; there are: {', '.join(STRATEGIES)}."
+        )
+    text = order if order is None or isinstance(order, str) else ", ".join(order)
+    columns = _zorder_columns(text)
+    if strategy == "zorder" or columns is not None:
+        return _zorder(view, columns if columns is not None else _names(text))
+    if strategy == "binpack":
+        if text:
+            raise InvalidStatementError("binpack keeps rows as they are: give strategy sort.")
+        return Layout()
+    return _sorted(view, text)
+
+
+def _sorted(view: TableView, text: str | None) -> Layout:
+    if text is None:
+        if not view.sort_order.fields:
+            raise InvalidStatementError(
+                f"Cannot sort {view.name}: it has no sort order. Give one, such as order='a DESC', "
+                "or set one with ALTER TABLE … WRITE ORDERED BY."
+            )
+        return Layout(view.sort_order.fields, view.sort_order.order_id)
+    cursor = Cursor(text)
+    terms = take_sort_terms(cursor)
+    cursor.expect_end()
+    keys = tuple(
+        SortField(_field_id(view, term.column), term.transform, term.ascending, term.nulls_first)
+        for term in terms
+    )
+    same = [order.order_id for order in view.sort_orders.values() if order.fields == keys]
+    return Layout(keys, same[0] if same else 0)
+
+
+def _zorder_columns(text: str | None) -> list[str] | None:
+    """Return the columns of `zorder(a, b)`, None for anything else."""
+    stripped = (text or "").strip()
+    if not stripped.lower().startswith("zorder") or not stripped.endswith(")"):
+        return None
+    return _names(stripped[len("zorder") :].strip()[1:-1])
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def _zorder(view: TableView, names: list[str]) -> Layout:
+    if not names:
+        raise InvalidStatementError(
+            f"Cannot Z-order {view.name}: give the columns, such as order='zorder(a, b)'."
+        )
+    return Layout(zorder=tuple(_field_id(view, _path(name)) for name in names))
+
+
+def _path(name: str) -> tuple[str, ...]:
+    cursor = Cursor(name)
+    path = cursor.dotted_name("a column")
+    cursor.expect_end()
+    return path
+
+
+def _field_id(view: TableView, path: tuple[str, ...]) -> int:
+    return int(field_id(resolve(path, view.schema)) or 0)
