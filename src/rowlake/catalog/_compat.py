@@ -4,6 +4,8 @@
   `next-row-id`, which v3 requires.
 - It drops the defaults of fields when it gives a new table fresh ids.
 - It knows no JSON form for nanosecond timestamps and nested defaults.
+- Removing snapshots, it leaves gaps in the snapshot log (time travel then answers with the wrong
+  snapshot), forgets the statistics of partitions, and cuts parents off.
 
 The private names of PyIceberg's that this room uses are here too, each behind a function.
 Each mend replaces or adds to a name of PyIceberg's; `tests/unit/catalog/test_compat.py` fails
@@ -50,6 +52,7 @@ def install() -> None:
     for kind in KEPT_AS_JSON:
         to_json.register(kind, _as_it_is)
         from_json.register(kind, _as_it_is)
+    update._apply_table_update.register(update.RemoveSnapshotsUpdate, _remove_snapshots)
 
 
 def next_row_id(metadata: TableMetadata) -> int | None:
@@ -126,3 +129,30 @@ def _struct_with_defaults(
 
 def _as_it_is(_: IcebergType, value: Any) -> Any:
     return value
+
+
+def _remove_snapshots(
+    removal: update.RemoveSnapshotsUpdate, base: TableMetadata, context: Any
+) -> TableMetadata:
+    """Remove snapshots with their refs and statistics; ids that are not there are passed over.
+
+    Spec, Table Metadata: log entries before one of a removed snapshot go too, since the times
+    between would be told wrong.
+    """
+    gone = set(removal.snapshot_ids)
+    log = base.snapshot_log
+    ends = [at for at, entry in enumerate(log) if entry.snapshot_id in gone]
+    context.add_update(removal)
+    is_cut = base.current_snapshot_id in gone
+    return base.model_copy(
+        update={
+            "snapshots": [one for one in base.snapshots if one.snapshot_id not in gone],
+            "snapshot_log": log[ends[-1] + 1 :] if ends else log,
+            "refs": {name: ref for name, ref in base.refs.items() if ref.snapshot_id not in gone},
+            "current_snapshot_id": None if is_cut else base.current_snapshot_id,
+            "statistics": [one for one in base.statistics if one.snapshot_id not in gone],
+            "partition_statistics": [
+                one for one in base.partition_statistics if one.snapshot_id not in gone
+            ],
+        }
+    )

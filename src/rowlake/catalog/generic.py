@@ -92,12 +92,13 @@ class GenericBackend:
         landed = replace(
             handle, metadata=answer.metadata, metadata_location=answer.metadata_location
         )
-        if not _cleans_up_itself(self.catalog):
+        if not is_rest(self.catalog):  # a server cleans up itself
             delete_outdated(handle.metadata, landed.metadata, landed.storage)
         return landed
 
 
-def _cleans_up_itself(catalog: Catalog) -> bool:
+def is_rest(catalog: Catalog) -> bool:
+    """Return whether a server applies the updates of a commit, by its own rules."""
     return any(kind.__name__ == "RestCatalog" for kind in type(catalog).__mro__)
 
 

@@ -14,8 +14,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.conversions import from_json, to_json
 from pyiceberg.schema import Schema, _SetFreshIDs, assign_fresh_schema_ids
 from pyiceberg.table import update
-from pyiceberg.table.metadata import TableMetadataUtil, TableMetadataV3
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil, TableMetadataV3
+from pyiceberg.table.refs import SnapshotRef
+from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
+from pyiceberg.table.statistics import PartitionStatisticsFile
 from pyiceberg.types import (
     BinaryType,
     DateType,
@@ -184,3 +186,52 @@ def test_a_server_that_lists_its_endpoints_offers_those_only() -> None:
     ):
         catalog._supported_endpoints = set(offered)
         assert _compat.rest_offers(catalog, wanted) is expected
+
+
+def removed(*gone: int) -> TableMetadata:
+    """Return the metadata of snapshots 1 to 4, of which 2 has statistics, without some of them."""
+    metadata = new_metadata(Definition(Schema(NestedField(1, "id", LongType()))), "/t")
+    made = [
+        Snapshot(
+            snapshot_id=number,
+            parent_snapshot_id=number - 1 or None,
+            manifest_list=f"/m{number}",
+            timestamp_ms=number,
+            sequence_number=number,
+        )
+        for number in range(1, 5)
+    ]
+    parts = PartitionStatisticsFile(snapshot_id=2, statistics_path="/p", file_size_in_bytes=1)
+    full = metadata.model_copy(
+        update={
+            "snapshots": made,
+            "snapshot_log": [SnapshotLogEntry(snapshot_id=n, timestamp_ms=n) for n in range(1, 5)],
+            "refs": {
+                "main": SnapshotRef(snapshot_id=4, snapshot_ref_type="branch"),
+                "tag": SnapshotRef(snapshot_id=2, snapshot_ref_type="tag"),
+            },
+            "current_snapshot_id": 4,
+            "partition_statistics": [parts],
+        }
+    )
+    removal = update.RemoveSnapshotsUpdate(snapshot_ids=list(gone))
+    return update.update_table_metadata(full, (removal,))
+
+
+def test_removed_snapshots_leave_no_gap_in_the_log() -> None:
+    left = removed(2)
+    assert [one.snapshot_id for one in left.snapshots] == [1, 3, 4]
+    assert [one.parent_snapshot_id for one in left.snapshots] == [None, 2, 3]
+    assert [one.snapshot_id for one in left.snapshot_log] == [3, 4]
+    assert (set(left.refs), left.partition_statistics) == ({"main"}, [])
+    assert removed(1, 2, 17).snapshot_log == left.snapshot_log
+    whole = removed(1, 2, 3, 4)
+    assert (whole.snapshots, whole.refs, whole.current_snapshot_id) == ([], {}, None)
+
+
+def test_pyiceberg_still_leaves_gaps() -> None:
+    source = inspect.getsource(update)
+    assert "if snapshot_log_entry.snapshot_id not in update.snapshot_ids" in source, "drop the mend"
+    assert update._apply_table_update.dispatch(update.RemoveSnapshotsUpdate) is (
+        _compat._remove_snapshots
+    )
