@@ -107,6 +107,7 @@ class CommitConflictError(RowlakeError):
 
     `retryable`: planned anew on what the other left, the operation may land at once. False where
     the commit was tried for as long as the table's properties say, or what it was for is gone.
+    `same_rows`: what stood in the way changed no rows (a compaction, an upgrade of the format).
     """
 
     def __init__(
@@ -118,9 +119,11 @@ class CommitConflictError(RowlakeError):
         snapshot_id: int | None = None,
         files: Sequence[str] = (),
         retryable: bool = False,
+        same_rows: bool = False,
     ) -> None:
         self.operation, self.table, self.cause = operation, table, cause
-        self.snapshot_id, self.files, self.retryable = snapshot_id, tuple(files), retryable
+        self.snapshot_id, self.files = snapshot_id, tuple(files)
+        self.retryable, self.same_rows = retryable, same_rows
         named = f": {shown(files)}" if files else ""
         super().__init__(
             f"Cannot commit {operation} to {table}: {cause}{named}. "

@@ -226,8 +226,12 @@ class Table(Maintenance):
         if asked is strategy.Deletes.EQUALITY:
             self._handle, result = blind.blind_delete(handle, _said_by(where, handle), chosen)
             return result
-        selection = self._selection(handle, where, chosen.branch)
-        self._handle, result = deletion.delete(handle, self._engine, selection, chosen)
+        self._handle, result = deletion.delete(
+            handle,
+            self._engine,
+            lambda found: self._selection(found, where, chosen.branch),
+            chosen,
+        )
         return result
 
     def update(self, set: Mapping[str, Any], where: str | None = None, **options: Any) -> Result:

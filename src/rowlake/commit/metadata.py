@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.outcome import Conflict, Landed
 from rowlake.catalog.tables import refresh
+from rowlake.commit.newest import MADE_ANEW, is_made_anew
 from rowlake.commit.retry import Patience, retry_policy
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
 
@@ -38,4 +39,7 @@ def commit_metadata(
         newest = refresh(handle)
         if not patience.wait(lost=newest.metadata_location != handle.metadata_location):
             raise CommitConflictError(operation, handle.name, outcome.cause)
-        handle = refresh(newest)
+        newest = refresh(newest)
+        if is_made_anew(handle, newest):
+            raise CommitConflictError(operation, handle.name, MADE_ANEW)
+        handle = newest

@@ -9,6 +9,7 @@ anew on top of it under the same snapshot ids; data files are used again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from rowlake.catalog.commit import commit_updates
@@ -17,6 +18,7 @@ from rowlake.catalog.many import AllLanded, ManyOutcome, TableChange, commit_man
 from rowlake.catalog.outcome import Conflict, Landed
 from rowlake.catalog.tables import refresh
 from rowlake.commit.loop import Commit, Refused
+from rowlake.commit.newest import MADE_ANEW, is_made_anew, swap_unless_upgraded
 from rowlake.commit.retry import Patience, retry_policy
 from rowlake.commit.validate import Breach, find_breach
 from rowlake.errors import InternalError, RowlakeError
@@ -54,7 +56,9 @@ class TransactionCommit:
         tables = self.catalog.changed
         patience = Patience(_most_patient(tables))
         while True:
-            outcome = self._swap(tables)
+            handles = [table.base for table in tables]
+            outcome = swap_unless_upgraded(handles, partial(self._swap, tables))
+            self.is_swapping = False
             if isinstance(outcome, AllLanded):
                 _remove_unused(self.catalog)
             if not isinstance(outcome, Conflict):
@@ -110,8 +114,8 @@ class TransactionCommit:
         """Return one commit for `handle`: the newest table with the commits before it."""
         held = table.commits[number]
         commit = held.origin
-        if newest.metadata.table_uuid != table.read.metadata.table_uuid:
-            return Refused("another writer dropped the table and made one of the same name")
+        if is_made_anew(table.read, newest):
+            return Refused(MADE_ANEW)
         if not isinstance(commit, Commit):
             return held
         commit.storage.delete(commit.attempted)
@@ -149,10 +153,11 @@ def _brought_onto(
         return Refused(
             "another commit landed first, and it changes rows that the transaction added"
         )
-    if branch in newest.metadata.refs:
+    breach = commit.find_outdated(handle)
+    if breach is None and branch in newest.metadata.refs:
         breach = find_breach(newest, _since_read(table, commit.change, own), commit.storage)
-        if breach:
-            return _refusal(breach)
+    if breach:
+        return _refusal(breach)
     if commit.prepared is None:
         raise InternalError(f"A commit to {newest.name} waits that was not prepared.")
     return commit.prepared

@@ -37,6 +37,8 @@ from rowlake.engine.worker import (
 )
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pyspark.sql import DataFrame, SparkSession
 
     from rowlake.engine.datasource import Planner
@@ -264,6 +266,12 @@ class Engine:
         from rowlake.engine.distribute import cluster
 
         return cluster(df, groups, order, schema, has_time=self.has_time)
+
+    def kept(self, df: DataFrame | None) -> AbstractContextManager[None]:
+        """Have a DataFrame give the same rows however often it is read inside the block."""
+        from rowlake.engine.kept import kept
+
+        return kept(df)
 
     def from_arrow(self, table: pa.Table) -> DataFrame:
         """Return an Arrow table as a DataFrame, in Spark's types."""

@@ -17,8 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from rowlake.commit.rerun import rerun_on_conflict
-from rowlake.errors import CommitConflictError, RowlakeError
+from rowlake.commit.rerun import (
+    by_any_change,
+    by_nothing_else,
+    by_same_rows,
+    rerun_on_conflict,
+)
+from rowlake.errors import InternalError, RowlakeError
 from rowlake.model.change import Change, Isolation, Operation, Requirements
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.predicate import TRUE, conjunction
@@ -34,20 +39,22 @@ from rowlake.rowlevel.tasks import Layout, change_tasks, insert_tasks, placed_fi
 from rowlake.storage.files import Storage
 from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.outcome import Phases, commit_or_raise
-from rowlake.verbs.read import planned_view
+from rowlake.verbs.read import scan_context
 from rowlake.verbs.write import view_for_write
 from rowlake.write.context import write_context
 from rowlake.write.kernel import remove_attempt, remove_written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rowlake.catalog.handle import TableHandle
+    from rowlake.commit.rerun import Allows
     from rowlake.engine.spark import Engine, Kernel
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.plan.files import FilePlan
     from rowlake.rowlevel.operation import RowChange
+    from rowlake.rowlevel.running import T
     from rowlake.rowlevel.tasks import Placed
     from rowlake.verbs.write import WriteOptions
 
@@ -60,12 +67,43 @@ _SETTINGS = {"delete": "delete", "update": "update", "merge": "merge", "upsert":
 def change_rows(
     handle: TableHandle, engine: Engine, change: RowChange, options: WriteOptions
 ) -> tuple[TableHandle, Result]:
-    """Run an operation; planned anew, where it may be, when another commit forbids this one."""
+    """Run an operation; planned anew, where it may be, when another commit forbids this one.
+
+    A compaction changes no rows, so after one each operation is: its source is staged, or a
+    predicate. Only rows that were found by position must be found again by who found them
+    (`find_again`).
+    """
+    phases, runs = Phases(), []
 
     def run(found: TableHandle) -> tuple[TableHandle, Result]:
-        return _Run(found, engine, change, options).run()
+        runs.append(found)
+        landed, result = _Run(found, engine, change, options, phases).run()
+        return landed, replace(result, retries=result.retries + len(runs) - 1)
 
-    return rerun_on_conflict(handle, run) if change.reruns else run(handle)
+    if change.matching.position is not None:
+        return run(handle)
+    return rerun_on_conflict(handle, run, allows=_allows(change, options.branch))
+
+
+def find_again(
+    handle: TableHandle,
+    find: Callable[[TableHandle], T],
+    options: WriteOptions,
+    *,
+    reads_target: bool = False,
+) -> T:
+    """Find rows by position and change them; after a compaction, which moved them, once more.
+
+    `reads_target`: what they are changed to was read from the table before, and is not anew.
+    """
+    allows = by_nothing_else(options.branch) if reads_target else by_same_rows
+    return rerun_on_conflict(handle, find, allows=allows)
+
+
+def _allows(change: RowChange, branch: str) -> Allows:
+    if change.reads_target:
+        return by_nothing_else(branch)
+    return by_any_change if change.reruns else by_same_rows
 
 
 def predict(
@@ -111,14 +149,19 @@ class _Run:
     """One try of one operation."""
 
     def __init__(
-        self, handle: TableHandle, engine: Engine, change: RowChange, options: WriteOptions
+        self,
+        handle: TableHandle,
+        engine: Engine,
+        change: RowChange,
+        options: WriteOptions,
+        phases: Phases | None = None,
     ) -> None:
         if change.staged is not None:
             change = replace(change, staged=change.staged.within_memory())
         self.handle, self.engine, self.change, self.options = handle, engine, change, options
         self.view = view_for_write(handle, options.branch)
         self.storage = Storage(self.view.io_properties)
-        self.phases = Phases()
+        self.phases = phases or Phases()
 
     def run(self) -> tuple[TableHandle, Result]:
         with self.phases.phase("plan"):
@@ -159,7 +202,7 @@ class _Run:
         )
         removed = _inside(files) if change.deletes_all_matched else {}
         template = self._template()
-        layout = Layout(change.staged, view.spec.spec_id)
+        layout = Layout(change.staged)
         placed = [
             one
             for one in placed_files(_without(files, removed), layout, template)
@@ -169,19 +212,21 @@ class _Run:
         return Planned(files, predicate, removed, placed, template)
 
     def _validate_found(self) -> None:
-        """Rows that were found by position must be where they were found."""
+        """Rows that were found by position are looked for in the snapshot they were found in.
+
+        What landed since is the commit's to judge, as for rows that tasks find.
+        """
         change = self.change
         if change.matching.position is not None and change.snapshot_id != self.view.snapshot_id:
-            raise CommitConflictError(
-                change.verb.upper(),
-                self.view.name,
-                "the table was changed while its rows were looked for",
+            raise InternalError(
+                f"Rows of {self.view.name} were found at snapshot {change.snapshot_id}, but are to "
+                f"be changed at {self.view.snapshot_id}."
             )
 
     def _template(self) -> ChangeTask:
         view, change = self.view, self.change
         context = replace(
-            planned_view(view).context,
+            scan_context(view),
             predicate=None if change.predicate == TRUE else bind(change.predicate, view.schema),
         )
         folder = view.properties.get("write.data.path") or f"{view.location}/data"

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rowlake.model.merge import Action, When
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
-from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape, staging
@@ -21,6 +21,8 @@ from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.model.predicate import Predicate
@@ -48,10 +50,20 @@ class Selection:
 
 
 def delete(
-    handle: TableHandle, engine: Engine, selection: Selection, options: WriteOptions
+    handle: TableHandle,
+    engine: Engine,
+    select: Callable[[TableHandle], Selection],
+    options: WriteOptions,
 ) -> tuple[TableHandle, Result]:
-    """Delete rows; `selection.predicate` also tells which concurrent changes conflict."""
-    return run_delete(handle, engine, selection, options, change_rows)
+    """Delete the rows that `select` chooses of a table; asked anew where these were moved.
+
+    `Selection.predicate` also tells which concurrent changes conflict.
+    """
+
+    def find(found: TableHandle) -> tuple[TableHandle, Result]:
+        return run_delete(found, engine, select(found), options, change_rows)
+
+    return find_again(handle, find, options)
 
 
 def run_delete(

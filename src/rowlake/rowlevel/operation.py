@@ -68,8 +68,10 @@ class RowChange:
       and UPDATE, what ON says of the target alone);
     - `rejects_matches`: a match is an error;
     - `snapshot_id`: what positions were found at; None where rows are matched by value;
-    - `reruns`: plan anew where a commit that landed meanwhile forbids this one. Not for a source
-      that was read from the target.
+    - `reruns`: plan anew where any commit that landed meanwhile forbids this one, not only one that
+      changed no rows (a compaction). Not for a source that was read from the target;
+    - `reads_target`: staged values were read from the target itself, so they hold only as long as
+      its rows stay what they are.
     """
 
     verb: str
@@ -82,6 +84,7 @@ class RowChange:
     rejects_matches: bool = False
     snapshot_id: int | None = None
     reruns: bool = False
+    reads_target: bool = False
 
     @property
     def touches_unmatched(self) -> bool:

@@ -38,7 +38,6 @@ class Layout:
     """Which parts of the source each target file needs."""
 
     staged: Staged | None
-    spec_id: int
 
     def parts_of(self, file: FileTask, partition: Partition, present: frozenset[int]) -> list[int]:
         """Return the parts that may match a file's rows; only those that hold any."""
@@ -49,7 +48,7 @@ class Layout:
             wanted = [part_of_location(file.location)]
         elif dealing.spec is None:
             wanted = [WHOLE]
-        elif file.spec_id == self.spec_id:
+        elif file.spec_id == dealing.spec.spec_id:
             wanted = [part_of_partition(partition)]
         else:
             return sorted(present)

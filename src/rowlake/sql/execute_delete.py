@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
 from rowlake.plan.bind import bind
-from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.delete import Selection, run_delete
 from rowlake.rowlevel.explain import explain_change, explain_truncate
 from rowlake.rowlevel.strategy import Deletes
@@ -18,10 +18,10 @@ from rowlake.sql.sides import refuse_random
 from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:
+    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
     from rowlake.model.plan import Plan
     from rowlake.model.result import Result
-    from rowlake.model.view import TableView
     from rowlake.rowlevel.running import Run, T
     from rowlake.sql.statements import Delete
     from rowlake.table import Table
@@ -54,9 +54,12 @@ def _deleted(
 ) -> T:
     table, options = _target(lake, statement, options)
     handle, chosen = table.for_write(options)
-    view = view_for_write(handle, chosen.branch)
-    selection = _selection(lake, statement, view, arguments)
-    return run_delete(handle, lake.engine, selection, chosen, run)
+
+    def find(found: TableHandle) -> T:
+        selection = _selection(lake, statement, found, chosen.branch, arguments)
+        return run_delete(found, lake.engine, selection, chosen, run)
+
+    return find_again(handle, find, chosen)
 
 
 def _target(lake: Lake, statement: Delete, options: dict[str, Any]) -> tuple[Table, dict[str, Any]]:
@@ -73,7 +76,10 @@ def _target(lake: Lake, statement: Delete, options: dict[str, Any]) -> tuple[Tab
     return table, {**options, "branch": target.branch} if target.branch else options
 
 
-def _selection(lake: Lake, statement: Delete, view: TableView, arguments: Any) -> Selection:
+def _selection(
+    lake: Lake, statement: Delete, handle: TableHandle, branch: str, arguments: Any
+) -> Selection:
+    view = view_for_write(handle, branch)
     assert statement.where is not None
     refuse_random(statement.where, "the condition of DELETE")
     visible = statement.alias or statement.name[-1]
@@ -92,5 +98,6 @@ def _selection(lake: Lake, statement: Delete, view: TableView, arguments: Any) -
         f"{statement.with_clause}SELECT `_file`, `_pos` "
         f"FROM {quote_parts(statement.name)} AS {quote(visible)} WHERE {statement.where}",
         arguments,
+        known=[handle],
     )
     return Selection(predicate, frame, view.snapshot_id)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import SchemaMismatchError
-from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.explain import explain_change
 from rowlake.rowlevel.staging import staging
 from rowlake.sql.merge_by_join import by_join
@@ -18,6 +18,7 @@ from rowlake.sql.row_target import row_target
 from rowlake.sql.row_values import is_sparks
 
 if TYPE_CHECKING:
+    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
     from rowlake.model.plan import Plan
     from rowlake.model.result import Result
@@ -52,7 +53,19 @@ def _merged(
         except Exception as error:
             if not _may_be_unneeded(error):
                 raise
-    return _run(merging, by_join(merging), run)
+    return _joined(merging, run)
+
+
+def _joined(merging: Merging, run: Run[T]) -> T:
+    """Do a MERGE by a join of Spark, made anew where a compaction moved the rows that it found."""
+    target, source = merging.target, merging.source
+
+    def find(handle: TableHandle) -> T:
+        found = merging.at(handle)
+        return _run(found, by_join(found), run)
+
+    with target.lake.engine.kept(None if source.is_repeatable else source.frame):
+        return find_again(target.handle, find, target.options, reads_target=merging.reads_target)
 
 
 def _may_be_unneeded(error: Exception) -> bool:
@@ -68,5 +81,5 @@ def _run(merging: Merging, planned: Prepared, run: Run[T]) -> T:
     target = merging.target
     with staging(target.lake.engine, target.view) as place:
         staged = place.stage(planned.rows, planned.shape, progress=target.options.progress)
-        change = replace(planned.change, staged=staged)
+        change = replace(planned.change, staged=staged, reads_target=merging.reads_target)
         return run(target.handle, target.lake.engine, change, target.options)

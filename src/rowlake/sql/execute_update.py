@@ -15,7 +15,7 @@ from rowlake.model.merge import Action, When
 from rowlake.model.predicate import FALSE, TRUE
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.plan.bind import bind
-from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.explain import explain_change
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
@@ -32,6 +32,7 @@ from rowlake.sql.sides import Side, Sides, refuse_random, requalified
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
     from rowlake.model.plan import Plan
     from rowlake.model.predicate import Predicate
@@ -73,13 +74,21 @@ def _updated(
         clause = TaskClause(When.MATCHED, Action.UPDATE, values=values)
         change = RowChange("update", (clause,), predicate=predicate)
         return run(target.handle, lake.engine, change, target.options)
-    return _with_spark(target, statement, found, predicate, arguments, run)
+
+    def find(handle: TableHandle) -> T:
+        return _with_spark(target.at(handle), statement, found, predicate, arguments, run)
+
+    return find_again(target.handle, find, target.options)
 
 
 def _selects_any(target: RowTarget, statement: Update) -> bool:
     """Tell whether there is a row to update: a value that no row gets cannot be wrong."""
     text = f"SELECT 1 FROM {quote_parts(statement.name)} AS {quote(target.visible)}"
-    rows = run_query(target.lake, f"{text} WHERE {statement.where or 'TRUE'} LIMIT 1")
+    rows = run_query(
+        target.lake,
+        f"{text} WHERE {statement.where or 'TRUE'} LIMIT 1",
+        known=[target.handle],
+    )
     return bool(rows.collect())
 
 
@@ -110,7 +119,8 @@ def _with_spark(
 
     def select(listed: Sequence[str]) -> Any:
         text = requalified(", ".join(listed), statement.name, target.visible, target.names)
-        return run_query(lake, f"{statement.with_clause}SELECT {text}{rest}", arguments)
+        query = f"{statement.with_clause}SELECT {text}{rest}"
+        return run_query(lake, query, arguments, known=[target.handle])
 
     types = spark_types([text for each in found for text in each.texts], select)
     staged = {each.column.name: f"v{at}" for at, each in enumerate(found)}

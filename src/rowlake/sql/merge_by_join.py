@@ -133,7 +133,8 @@ class _Joined:
             f"{merging.with_clause}SELECT {', '.join(listed)} FROM {quote(self.names[0])} "
             f"AS {self.t} {kind} JOIN {quote(self.names[1])} AS {self.s} ON {merging.on}"
         )
-        return run_query(merging.target.lake, text, merging.arguments, self.frames)
+        target = merging.target
+        return run_query(target.lake, text, merging.arguments, self.frames, known=[target.handle])
 
     def changes(self, staged: dict[str, str]) -> Any:
         """Return the rows that a clause is for (and all matches, where they are counted)."""

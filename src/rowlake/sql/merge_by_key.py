@@ -117,6 +117,7 @@ def run_source(merging: Merging, listed: Sequence[str]) -> Any:
         f"{text} AS {quote(merging.visible)}",
         merging.arguments,
         {name: merging.source.frame},
+        known=[merging.target.handle],
     )
 
 

@@ -3,7 +3,8 @@
 A table of the lake, or rows that the driver holds, can be staged without passing through Spark, as
 long as nothing but its columns is asked for. All kinds of source say their `columns`, Spark's
 `types` of them, their `arrow` types where rows can be had without Spark, and give a `frame`, or
-`direct` rows: (staged column, source column) in their order.
+`direct` rows: (staged column, source column) in their order. Those that are not `is_repeatable` may
+have other rows when they are read again.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class FrameSource:
     """Rows of Spark."""
 
     arrow: pa.Schema | None = None
+    is_repeatable = False
 
     def __init__(self, found: Any) -> None:
         self.frame = found
@@ -58,6 +60,8 @@ class FrameSource:
 
 class TableSource:
     """A table of the lake at one snapshot."""
+
+    is_repeatable = True
 
     def __init__(self, lake: Lake, handle: TableHandle, moment: dict[str, Any]) -> None:
         self._lake, self._handle, self._moment = lake, handle, moment
@@ -93,6 +97,8 @@ class TableSource:
 class ArrowRows:
     """Rows that the driver holds."""
 
+    is_repeatable = True
+
     def __init__(self, lake: Lake, rows: pa.Table) -> None:
         self._lake, self._rows = lake, rows
         self.arrow = rows.schema
@@ -123,14 +129,14 @@ def merge_source(target: RowTarget, statement: Merge, arguments: Any) -> MergeSo
     if not isinstance(statement.source, str):
         return _handed_in(lake, statement.source, target.view.schema.arrow)
     parts = _dotted(statement.source)
-    lookup = Lookup(lake)
+    lookup = Lookup(lake, [target.handle])
     found = lookup.target(parts) if parts and not statement.with_clause else None
     handle = None if found is None else lookup.handle(found.table)
     if found is not None and handle is not None and not found.metadata_table:
         return TableSource(lake, handle, moment_of(lake, handle, found, None))
     name = source_name(statement)
     text = f"{statement.with_clause}SELECT * FROM {statement.source} AS {quote(name)}"
-    return FrameSource(run_query(lake, text, arguments))
+    return FrameSource(run_query(lake, text, arguments, known=[target.handle]))
 
 
 def _handed_in(lake: Lake, rows: Any, like: pa.Schema) -> MergeSource:

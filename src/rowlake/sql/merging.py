@@ -19,6 +19,7 @@ from rowlake.sql.sides import Side, Sides, refuse_random, requalified
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rowlake.catalog.handle import TableHandle
     from rowlake.sql.merge_source import MergeSource
     from rowlake.sql.row_statements import Clause, Merge
     from rowlake.sql.row_target import RowTarget
@@ -38,7 +39,10 @@ class MergeClause:
 
 @dataclass(frozen=True)
 class Merging:
-    """All that a MERGE needs; `visible` qualifies the source's columns."""
+    """All that a MERGE needs; `visible` qualifies the source's columns.
+
+    `reads_target`: rows of the source, or values, may come from the target itself.
+    """
 
     target: RowTarget
     source: MergeSource
@@ -48,6 +52,11 @@ class Merging:
     sides: Sides
     with_clause: str
     arguments: Any
+    reads_target: bool = False
+
+    def at(self, handle: TableHandle) -> Merging:
+        """Return the same MERGE into the target as it is in other metadata."""
+        return replace(self, target=self.target.at(handle))
 
     def of(self, when: When) -> list[MergeClause]:
         """Return the clauses for some rows, in their order."""
@@ -96,7 +105,30 @@ def prepared(target: RowTarget, statement: Merge, source: MergeSource, arguments
         sides,
         statement.with_clause,
         arguments,
+        reads_target=_reads_target(statement, target),
     )
+
+
+def _reads_target(statement: Merge, target: RowTarget) -> bool:
+    """Tell whether a query of the statement may name the target; too often rather than too rarely.
+
+    A DataFrame is what it was when it was made, whatever it was made of.
+    """
+    if isinstance(statement.source, str):
+        queries = [statement.source]
+    else:
+        handle = getattr(statement.source, "handle", None)
+        if handle is not None and handle.identifier == target.handle.identifier:
+            return True
+        queries = []
+    texts = [statement.on]
+    for clause in statement.clauses:
+        texts += [clause.condition or "", *(each.value for each in clause.assignments or ())]
+    queries += [statement.with_clause, *(text for text in texts if "select" in text.lower())]
+    names = {
+        token.value.lower() for text in queries for token in Lexer(text).all() if token.is_name
+    }
+    return target.handle.identifier[-1].lower() in names
 
 
 def source_name(statement: Merge) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,10 @@ class RowTarget:
     options: WriteOptions
     view: TableView
     visible: str
+
+    def at(self, handle: TableHandle) -> RowTarget:
+        """Return the same table as it is in other metadata."""
+        return replace(self, handle=handle, view=view_for_write(handle, self.options.branch))
 
     @cached_property
     def columns(self) -> list[TargetColumn]:

@@ -22,7 +22,7 @@ from rowlake.verbs.read import Request, frame
 from rowlake.verbs.wap import read_branch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
@@ -34,13 +34,19 @@ _numbers = itertools.count()
 
 
 def run_query(
-    lake: Lake, text: str, arguments: Any = None, given: Mapping[str, Any] | None = None
+    lake: Lake,
+    text: str,
+    arguments: Any = None,
+    given: Mapping[str, Any] | None = None,
+    *,
+    known: Iterable[TableHandle] = (),
 ) -> Any:
     """Return the DataFrame of a statement whose lake tables are read through rowlake.
 
-    `given` are DataFrames that the text names, in backticks (see `fresh_name`).
+    `given` are DataFrames that the text names, in backticks (see `fresh_name`). Tables that are
+    `known` are read as they are known; all others as they are now.
     """
-    lookup = Lookup(lake)
+    lookup = Lookup(lake, known)
     options = Options(
         names_of(lake),
         arguments,

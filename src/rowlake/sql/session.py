@@ -17,6 +17,8 @@ from rowlake.sql.locate import Target, locate
 from rowlake.sql.scope import Names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
     from rowlake.model.schema import Schema
@@ -107,13 +109,14 @@ def new_name(lake: Lake, parts: Name) -> Name:
 class Lookup:
     """Finds lake tables by name for one statement.
 
-    Each is loaded once, so that all references to one table in a statement see one snapshot.
+    Each is loaded once, so that all references to one table in a statement see one snapshot; those
+    `known` before are seen as they are known.
     """
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, known: Iterable[TableHandle] = ()) -> None:
         self.lake = lake
         self.handles: dict[Name, TableHandle | None] = {}
-        self.loaded: dict[Name, TableHandle] = {}
+        self.loaded: dict[Name, TableHandle] = {tuple(one.identifier): one for one in known}
 
     def __call__(self, parts: Name) -> Schema | None:
         """Return the current schema of a table; None where it is not the lake's."""

@@ -1,0 +1,36 @@
+"""Upserts, deletes and merges beside a compaction that never rests: no writer fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lakes import make_lake
+from tests.parts.beside import COUNT, NEW, SCHEMA, WRITERS, expected, rows, work
+from tests.parts.failing import stray_files
+from tests.parts.race import race
+
+NAME = "shop.t"
+
+
+@pytest.mark.parametrize("version, mode", [("2", "copy-on-write"), ("3", "merge-on-read")])
+def test_no_writer_fails_beside_compactions_and_no_row_is_wrong(tmp_path, version, mode):
+    properties = {
+        "format-version": version,
+        "write.delete.mode": mode,
+        "write.merge.mode": mode,
+        # So that neither side starves: the compaction starts over each time.
+        "commit.retry.min-wait-ms": "5",
+    }
+    warehouse, done = tmp_path / "lake", tmp_path / "done"
+    done.mkdir()
+    with make_lake(warehouse) as lake:
+        lake.create_namespace("shop")
+        table = lake.create_table(NAME, SCHEMA, properties=properties)
+        table.append(rows(range(len(WRITERS) * COUNT), "old"))
+        race(work, len(WRITERS) + 1, str(warehouse), NAME, str(done))
+        found = lake.table(NAME).arrow()
+        ids = found["id"].to_pylist()
+        assert len(ids) == len(set(ids)) == 2 * 2 * COUNT
+        assert dict(zip(ids, found["v"].to_pylist(), strict=True)) == expected()
+        assert max(ids) >= NEW
+    assert stray_files(warehouse, None, NAME) == set()

@@ -1,0 +1,102 @@
+"""What writers and a compaction do beside each other; spawned processes import this.
+
+Each writer has keys of its own, `COUNT` of them, in one range; all share the data files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Barrier
+
+    from rowlake.table import Table
+
+COUNT = 40
+NEW = 10_000
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("v", pa.string())])
+
+
+def rows(ids: Any, text: str) -> pa.Table:
+    return pa.table({"id": list(ids), "v": [f"{text} {one}" for one in ids]}, SCHEMA)
+
+
+def upsert(table: Table, key: int) -> int:
+    """Change one row and add one."""
+    return table.upsert(rows([key, key + NEW], "upserted"), ["id"]).retries
+
+
+def delete(table: Table, key: int) -> int:
+    """Delete one row."""
+    result = table.delete(f"id = {key}")
+    assert result.rows_deleted == 1
+    return result.retries
+
+
+def merge(table: Table, key: int) -> int:
+    """Change one row and add one, by a MERGE."""
+    from rowlake.iceberg.metadata import view_of
+    from rowlake.model.merge import Action, When
+    from rowlake.rowlevel.change import change_rows
+    from rowlake.rowlevel.operation import RowChange
+    from rowlake.rowlevel.staging import Shape, staging
+    from rowlake.rowlevel.task import Matching, TaskClause
+    from rowlake.verbs.write import WriteOptions
+
+    clauses = (
+        TaskClause(When.MATCHED, Action.UPDATE, values={"v": "v"}),
+        TaskClause(When.NOT_MATCHED, Action.INSERT, values={"id": "id", "v": "v"}),
+    )
+    handle, engine = table.handle, table._engine
+    given = rows([key, key + NEW], "merged").to_batches()
+    with staging(engine, view_of(handle)) as place:
+        staged = place.stage(given, Shape(list(SCHEMA), ("id",)))
+        change = RowChange("merge", clauses, Matching((("id", "id"),), (False,)), staged=staged)
+        _, result = change_rows(handle, engine, change, WriteOptions())
+    assert (result.rows_updated, result.rows_inserted) == (1, 1)
+    return result.retries
+
+
+WRITERS = (upsert, delete, merge)
+
+
+def expected() -> dict[int, str]:
+    """Return what all writers leave."""
+    upserted, deleted, merged = (range(n * COUNT, (n + 1) * COUNT) for n in range(3))
+    found = {one: f"upserted {one}" for key in upserted for one in (key, key + NEW)}
+    found |= {one: f"merged {one}" for key in merged for one in (key, key + NEW)}
+    assert not set(found) & set(deleted)
+    return found
+
+
+def work(number: int, start: Barrier, warehouse: str, table: str, folder: str) -> int:
+    """Write as the writer of this number; the last one compacts until all others have finished.
+
+    Returns the retries of a writer, the compactions that landed of the other.
+    """
+    from rowlake.lake import connect
+
+    with connect(warehouse) as lake:
+        opened = lake.table(table)
+        if number == len(WRITERS):
+            start.wait()
+            return _compacted(opened, folder)
+        start.wait()
+        try:
+            keys = range(number * COUNT, (number + 1) * COUNT)
+            return sum(WRITERS[number](opened, key) for key in keys)
+        finally:
+            Path(folder, str(number)).touch()
+
+
+def _compacted(table: Table, folder: str) -> int:
+    from rowlake.catalog.outcome import Landed
+    from tests.parts.compacting import compact
+
+    landed = 0
+    while len(list(Path(folder).iterdir())) < len(WRITERS):
+        landed += isinstance(compact(table).outcome, Landed)
+    return landed
