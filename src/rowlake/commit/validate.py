@@ -31,15 +31,20 @@ DATA, DELETES = 0, 1
 ADDS_DATA = frozenset({"append", "overwrite"})
 ADDS_DELETES = frozenset({"overwrite", "delete"})
 REMOVES_DATA = frozenset({"overwrite", "replace", "delete"})
+REPLACE = "replace"
 
 
 @dataclass(frozen=True)
 class Breach:
-    """Why a change may not land: what another snapshot did to which files."""
+    """Why a change may not land: what another snapshot did to which files.
+
+    `same_rows`: the table's rows are what they were, only in other files.
+    """
 
     cause: str
     snapshot_id: int | None = None
     files: tuple[str, ...] = ()
+    same_rows: bool = False
 
 
 class Marks(Protocol):
@@ -198,11 +203,38 @@ def _files_gone(
     if not needs.files_exist:
         return None
     wanted = pa.array(sorted(needs.files_exist), pa.string())
+    replaced: Breach | None = None
     for landed in files_landed(
         view, since, storage, content=DATA, status=Status.DELETED, operations=REMOVES_DATA
     ):
         found = landed.entries.filter(pc.is_in(landed.entries["location"], wanted))
-        if found.num_rows:
-            what = f"removed {found.num_rows} data files that it read"
-            return _breach(landed.snapshot, what, found["location"].to_pylist())
-    return None
+        if not found.num_rows:
+            continue
+        what = f"removed {found.num_rows} data files that it read"
+        breach = _breach(landed.snapshot, what, found["location"].to_pylist())
+        if landed.snapshot.operation != REPLACE:
+            return breach
+        replaced = replaced or replace(breach, same_rows=True)
+    return replaced
+
+
+def were_replaced(
+    handle: TableHandle, change: Change, locations: tuple[str, ...], storage: Storage
+) -> bool:
+    """Tell whether files went by `replace` snapshots alone since the change read the table."""
+    if change.branch not in handle.metadata.refs:
+        return False
+    since = snapshots_since(handle, change.branch, change.requirements.starting_snapshot_id) or []
+    view = view_of(handle, ref=change.branch)
+    replaced: set[str] = set()
+    for content in (DATA, DELETES):
+        for landed in files_landed(
+            view,
+            since,
+            storage,
+            content=content,
+            status=Status.DELETED,
+            operations=frozenset({REPLACE}),
+        ):
+            replaced.update(landed.entries["location"].to_pylist())
+    return replaced.issuperset(locations)
