@@ -11,6 +11,7 @@ marked and that `Requirements.no_new_deletes_for` names:
   gone, and a delete would count a row that another deleted, or miss what another made of it. Run
   again, the operation sees what is left;
 - an equality delete added since that may apply: refused, its rows are not known;
+- a `replace` marks only rows that are deleted already, so it is never refused;
 - else the union is written in place of our marks and of theirs (a vector, or a position delete
   file of that data file alone: both go), so a data file never has two vectors. A delete file of
   theirs that is about several data files stays and applies beside ours.
@@ -40,6 +41,7 @@ from rowlake.commit.applying import (
 from rowlake.commit.history import snapshots_since
 from rowlake.commit.validate import Breach
 from rowlake.iceberg.metadata import snapshot_info, view_of
+from rowlake.model.change import Operation
 from rowlake.model.files import Content
 from rowlake.plan.delete_index import FACTS, delete_file
 from rowlake.plan.files import DELETE_COLUMNS
@@ -118,7 +120,8 @@ class Rebase:
         view = view_of(handle, ref=self.change.branch)
         entries = self._entries_at(since[-1], view, since)
         theirs = self._theirs(entries, view, since)
-        breach = self._breach(handle, view, since, theirs) if theirs else None
+        changes_rows = self.change.operation is not Operation.REPLACE
+        breach = self._breach(handle, view, since, theirs) if theirs and changes_rows else None
         if breach:
             return breach
         removed = keys_among(entries, self.change.removed_deletes)

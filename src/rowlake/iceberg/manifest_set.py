@@ -25,7 +25,7 @@ from rowlake.model.transform import partition_type
 from rowlake.model.values import decode_partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from rowlake.iceberg.manifest_writer import ManifestHeader
     from rowlake.model.view import TableView
@@ -103,7 +103,12 @@ class ManifestSet:
             self.view.specs[spec_id], self.view.schema, self.view.schemas.values()
         )
 
-    def add(self, files: pa.Table, content: int, sequence_number: int | None = None) -> pa.Table:
+    def add(
+        self,
+        files: pa.Table,
+        content: int,
+        sequence_number: int | Mapping[str, int] | None = None,
+    ) -> pa.Table:
         """Write manifests for new files (`WRITTEN_FILES`), one or more per spec."""
         rows = [MANIFESTS.empty_table()]
         for spec_id in pc.unique(files["spec_id"]).to_pylist():
@@ -113,12 +118,12 @@ class ManifestSet:
         return pa.concat_tables(rows)
 
     def added_entries(
-        self, files: pa.Table, spec_id: int, sequence_number: int | None = None
+        self, files: pa.Table, spec_id: int, sequence_number: int | Mapping[str, int] | None = None
     ) -> pa.Table:
         """Return new files of one spec as ADDED entries.
 
         Sequence numbers stay null (the snapshot's are inherited), unless the files keep the data
-        sequence number of what they replace.
+        sequence number of what they replace: one for all, or by location.
         """
         count = files.num_rows
         to = self.partition_type(spec_id)
@@ -127,7 +132,7 @@ class ManifestSet:
         columns["partition"] = decode_partitions(encoded, to)
         columns["status"] = _repeat(int(Status.ADDED), count, pa.int8())
         columns["snapshot_id"] = _repeat(self.snapshot_id, count, pa.int64())
-        columns["data_sequence_number"] = _repeat(sequence_number, count, pa.int64())
+        columns["data_sequence_number"] = _kept_numbers(files, sequence_number)
         columns["file_sequence_number"] = _repeat(None, count, pa.int64())
         layout = files_schema(to)
         return pa.table([columns[name] for name in layout.names], schema=layout)
@@ -160,6 +165,12 @@ class ManifestSet:
         snapshot_ids = pc.if_else(removed, self.snapshot_id, entries["snapshot_id"])
         changed = _with_column(entries, "status", status)
         return _with_column(changed, "snapshot_id", snapshot_ids)
+
+
+def _kept_numbers(files: pa.Table, given: int | Mapping[str, int] | None) -> pa.Array:
+    if given is None or isinstance(given, int):
+        return _repeat(given, files.num_rows, pa.int64())
+    return pa.array([given.get(place) for place in files["location"].to_pylist()], pa.int64())
 
 
 def _with_column(table: pa.Table, name: str, values: Any) -> pa.Table:

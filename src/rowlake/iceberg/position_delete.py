@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from rowlake.model.schema import FIELD_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -33,6 +33,12 @@ POSITION_DELETES = pa.schema(
     [
         pa.field("file_path", pa.string(), False, metadata={FIELD_ID: str(FILE_PATH_ID).encode()}),
         pa.field("pos", pa.int64(), False, metadata={FIELD_ID: str(POS_ID).encode()}),
+    ]
+)
+_DICTIONARY = pa.schema(
+    [
+        POSITION_DELETES.field(0).with_type(pa.dictionary(pa.int32(), pa.string())),
+        POSITION_DELETES.field(1),
     ]
 )
 # Iceberg Java marks its delete files so; readers that look at the file alone can tell.
@@ -81,10 +87,32 @@ def write_position_deletes(
     """Write (file_path, pos) pairs, in any order, as a sorted Parquet position delete file."""
     ordered = deletes.select(["file_path", "pos"]).cast(POSITION_DELETES)
     ordered = ordered.sort_by([("file_path", "ascending"), ("pos", "ascending")])
+    return _write_ordered(location, ordered, storage, compression)
+
+
+def write_positions(
+    location: str,
+    positions: Mapping[str, NDArray[np.int64]],
+    storage: Storage,
+    *,
+    compression: str = "zstd",
+) -> WrittenPositionDeletes:
+    """Write sorted positions by data file; paths are a dictionary, never repeated row by row."""
+    paths = sorted(positions)
+    counts = [len(positions[path]) for path in paths]
+    codes = np.repeat(np.arange(len(paths), dtype=np.int32), counts)
+    named = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(paths, pa.string()))
+    found = pa.array(np.concatenate([positions[path] for path in paths]), pa.int64())
+    return _write_ordered(location, pa.table([named, found], _DICTIONARY), storage, compression)
+
+
+def _write_ordered(
+    location: str, ordered: pa.Table, storage: Storage, compression: str
+) -> WrittenPositionDeletes:
     settings = {"compression": compression, "store_schema": False}
     with (
         storage.open_output(location) as stream,
-        pq.ParquetWriter(stream, POSITION_DELETES, **settings) as writer,
+        pq.ParquetWriter(stream, ordered.schema, **settings) as writer,
     ):
         writer.add_key_value_metadata(_FILE_METADATA)
         writer.write_table(ordered, row_group_size=_ROW_GROUP_ROWS)

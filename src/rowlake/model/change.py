@@ -54,7 +54,9 @@ class Requirements:
     - `no_new_deletes_for`: no delete added since that applies to these data files; of those that
       the change itself marks rows of (position deletes, vectors), none of the same rows: marks of
       other rows are merged when it lands;
-    - `files_exist`: these data files are still in the table.
+    - `files_exist`: these data files are still in the table;
+    - `no_data_older_than`: no data file added since has a data sequence number below this one (a
+      compaction keeps old ones): equality deletes that the change removes would apply to it.
     """
 
     starting_snapshot_id: int | None = None
@@ -63,6 +65,7 @@ class Requirements:
     no_new_deletes: bool = False
     no_new_deletes_for: frozenset[str] = frozenset()
     files_exist: frozenset[str] = frozenset()
+    no_data_older_than: int | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class Change:
     """Actions + requirements.
 
     - `added_data`, `added_deletes`: tables of `WRITTEN_FILES`. `data_sequence_number` is what
-      rewritten data keeps instead of taking the new snapshot's (compaction).
+      rewritten data keeps instead of taking the new snapshot's (compaction);
+      `delete_sequence_numbers` are what rewritten delete files keep, by location.
     - `removed_data`: locations; `removed_deletes`: keys of delete files (`DeleteFile.key`).
     - `remove_where`: remove every data file all of whose rows match; a file of which only some
       rows may match makes the change fail, since that needs a rewrite.
@@ -86,6 +90,7 @@ class Change:
     remove_where: Predicate | None = None
     replaced_partitions: frozenset[tuple[int, tuple[bytes | None, ...]]] = frozenset()
     data_sequence_number: int | None = None
+    delete_sequence_numbers: Mapping[str, int] = field(default_factory=dict)
     requirements: Requirements = field(default_factory=Requirements)
     branch: str = "main"
     stage_only: bool = False

@@ -27,7 +27,7 @@ from rowlake.scan.open import opened
 from rowlake.scan.project import Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -94,6 +94,22 @@ def all_positions(delete: DeleteFile, storage: Storage) -> Positions:
             raise CorruptTableError(delete.location, "its deletion vector names no data file")
         return _vector(delete, delete.referenced_data_file, storage)
     return _position_file(delete, None, storage)
+
+
+def positions_for(delete: DeleteFile, wanted: Collection[str], storage: Storage) -> Positions:
+    """Return what a position delete file deletes of some data files.
+
+    The file is read batch by batch, so what it says of others takes no memory.
+    """
+    parts: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
+    with opened(
+        delete.location, delete.file_format, storage, _POSITIONS_TABLE, dictionaries=["file_path"]
+    ) as source:
+        for pair in _pairs(source, None):
+            for path, found in position_delete.positions_by_file([pair]).items():
+                if path in wanted:
+                    parts[path].append(found.copy())
+    return {path: position_delete.merged(found) for path, found in parts.items()}
 
 
 def clear_caches() -> None:

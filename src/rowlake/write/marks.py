@@ -12,16 +12,16 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from rowlake import __version__
 from rowlake.iceberg.deletion_vector import bitmap_of
-from rowlake.iceberg.position_delete import write_position_deletes
+from rowlake.iceberg.position_delete import write_positions
 from rowlake.iceberg.puffin import vector_blob, write_puffin
 from rowlake.model.files import WRITTEN_FILES, Content
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from rowlake.storage.files import Storage
@@ -93,15 +93,8 @@ class MarkWriter:
         return [self._position_file(group, begun) for group in groups.values()]
 
     def _position_file(self, group: list[Marked], begun: list[str]) -> dict[str, Any]:
-        pairs = pa.table(
-            {
-                "file_path": pa.array(
-                    np.repeat([mark.location for mark in group], [len(m.positions) for m in group])
-                ),
-                "pos": pa.array(np.concatenate([mark.positions for mark in group])),
-            }
-        )
-        made = write_position_deletes(self._location("parquet", begun), pairs, self.storage)
+        positions = {mark.location: mark.positions for mark in group}
+        made = write_positions(self._location("parquet", begun), positions, self.storage)
         return _row(
             group[0],
             location=made.location,
