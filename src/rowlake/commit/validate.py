@@ -69,7 +69,8 @@ def find_breach(
     """
     needs = change.requirements
     by_filter = needs.no_new_data or needs.no_new_deletes
-    if not (by_filter or needs.no_new_deletes_for or needs.files_exist):
+    by_file = needs.no_new_deletes_for or needs.files_exist
+    if not (by_filter or by_file or needs.no_data_older_than is not None):
         return None
     since = snapshots_since(handle, change.branch, needs.starting_snapshot_id)
     if since is None:
@@ -83,7 +84,14 @@ def find_breach(
     if marks is not None:
         needs = replace(needs, no_new_deletes_for=needs.no_new_deletes_for - marks.marked)
     view = view_of(handle, ref=change.branch)
-    checks = (_new_data, _new_deletes, _removed_data, _new_deletes_for_files, _files_gone)
+    checks = (
+        _new_data,
+        _new_deletes,
+        _removed_data,
+        _new_deletes_for_files,
+        _files_gone,
+        _older_data,
+    )
     return next((found for check in checks if (found := check(view, since, needs, storage))), None)
 
 
@@ -216,6 +224,27 @@ def _files_gone(
             return breach
         replaced = replaced or replace(breach, same_rows=True)
     return replaced
+
+
+def _older_data(
+    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
+) -> Breach | None:
+    if needs.no_data_older_than is None:
+        return None
+    for landed in files_landed(
+        view,
+        since,
+        storage,
+        content=DATA,
+        status=Status.ADDED,
+        operations=ADDS_DATA | REMOVES_DATA,
+    ):
+        older = pc.less(landed.entries["data_sequence_number"], needs.no_data_older_than)
+        found = landed.entries.filter(pc.fill_null(older, True))
+        if found.num_rows:
+            what = "added data files that deletes which it removes apply to"
+            return _breach(landed.snapshot, what, found["location"].to_pylist())
+    return None
 
 
 def were_replaced(

@@ -124,7 +124,7 @@ def prepare(handle: TableHandle, change: Change, snapshot_id: int, storage: Stor
     manifests = new_manifest_set(handle, view_of(handle), snapshot_id, storage)
     with _removing(manifests):
         data = manifests.add(change.added_data, DATA_MANIFEST, change.data_sequence_number)
-        deletes = manifests.add(change.added_deletes, DELETE_MANIFEST)
+        deletes = _add_deletes(manifests, change)
     added = pa.concat_tables([summary_rows(change.added_data), summary_rows(change.added_deletes)])
     return Prepared(snapshot_id, data, deletes, added, tuple(manifests.written))
 
@@ -138,10 +138,14 @@ def prepare_deletes(
     """
     manifests = new_manifest_set(handle, view_of(handle), prepared.snapshot_id, storage)
     with _removing(manifests):
-        deletes = manifests.add(change.added_deletes, DELETE_MANIFEST)
+        deletes = _add_deletes(manifests, change)
     added = pa.concat_tables([summary_rows(change.added_data), summary_rows(change.added_deletes)])
     written = (*prepared.data_manifests["location"].to_pylist(), *manifests.written)
     return Prepared(prepared.snapshot_id, prepared.data_manifests, deletes, added, written)
+
+
+def _add_deletes(manifests: ManifestSet, change: Change) -> pa.Table:
+    return manifests.add(change.added_deletes, DELETE_MANIFEST, change.delete_sequence_numbers)
 
 
 @contextmanager
@@ -175,6 +179,25 @@ def produce(
     used = {location, *composed["location"].to_pylist()}
     unused = tuple({*prepared.written, *manifests.written} - used)
     return Produced(made, updates, tuple(manifests.written), missing, unused)
+
+
+def produce_listing(
+    handle: TableHandle,
+    change: Change,
+    snapshot_id: int,
+    manifests: pa.Table,
+    storage: Storage,
+    *,
+    attempt: int,
+) -> Produced:
+    """Make a snapshot that holds the head's files in these manifests: no file comes or goes."""
+    head = view_of(handle, ref=change.branch)
+    none = MANIFESTS.empty_table()
+    prepared = Prepared(snapshot_id, none, none, no_summary_rows(), ())
+    location = _list_location(head, snapshot_id, attempt)
+    made = _snapshot(handle.metadata, change, prepared, head, no_summary_rows(), location)
+    made = _listed(made, manifests, head.format_version, storage)
+    return Produced(made, _updates(handle.metadata, change, made), (location,), ())
 
 
 def _listed(
