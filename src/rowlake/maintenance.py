@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from rowlake.maintain import (
         equality_deletes,
         expire,
+        health,
         manifests,
+        optimize,
         orphans,
+        partition_stats,
         position_deletes,
         rewrite,
+        table_stats,
     )
     from rowlake.maintain import vacuum as vacuuming
+    from rowlake.model.health import Health
     from rowlake.model.predicate import Predicate
     from rowlake.sql import procedures_orphans, rewriting
 else:  # loaded at their first use
@@ -32,6 +37,8 @@ else:  # loaded at their first use
     expire, manifests, orphans, rewrite, vacuuming = deferred(
         "rowlake.maintain", "expire manifests orphans rewrite vacuum"
     )
+    health, optimize = deferred("rowlake.maintain", "health optimize")
+    partition_stats, table_stats = deferred("rowlake.maintain", "partition_stats table_stats")
     procedures_orphans, rewriting = deferred("rowlake.sql", "procedures_orphans rewriting")
 
 
@@ -50,6 +57,40 @@ class Maintenance:
     def lake(self) -> Lake:
         """The lake that the table is in."""
         raise NotImplementedError
+
+    def health(self, *, branch: str = "main", orphans: bool = False) -> Health:
+        """Return how the table is, by its metadata, and what to run where it is not well.
+
+        `orphans` lists storage too, to count files that belong to nothing.
+        """
+        return health.health(self.handle, self._engine, branch=branch, orphans=orphans)
+
+    def optimize(
+        self,
+        dry_run: bool = False,
+        max_bytes: int | None = None,
+        max_seconds: float | None = None,
+        where: str | Predicate | None = None,
+        *,
+        branch: str = "main",
+    ) -> optimize.OptimizeReport:
+        """Look at the table and run the maintenance that pays; the report says why.
+
+        `max_bytes` bounds what is rewritten, `max_seconds` how long it goes on, `where` keeps to
+        files that may hold matching rows. What is done stays done; run it again for the rest.
+        """
+        handle = self.handle
+        view = view_of(handle, ref=branch if branch != "main" else None)
+        self._handle, report = optimize.optimize(
+            handle,
+            self._engine,
+            dry_run=dry_run,
+            max_bytes=max_bytes,
+            max_seconds=max_seconds,
+            where=rewriting.files_where(view, where),
+            branch=branch,
+        )
+        return report
 
     def rewrite_data_files(
         self,
@@ -235,5 +276,30 @@ class Maintenance:
         """
         self._handle, report = vacuuming.vacuum(
             self.handle, self._engine, retain_hours=retain_hours, dry_run=dry_run
+        )
+        return report
+
+    def compute_table_stats(
+        self,
+        *,
+        snapshot_id: int | None = None,
+        columns: Sequence[str] | None = None,
+        dry_run: bool = False,
+    ) -> table_stats.TableStatsReport:
+        """Count the distinct values of columns into a Puffin file that the metadata names.
+
+        All columns of primitive types by default, at the current snapshot.
+        """
+        self._handle, report = table_stats.compute_table_stats(
+            self.handle, self._engine, snapshot_id=snapshot_id, columns=columns, dry_run=dry_run
+        )
+        return report
+
+    def compute_partition_stats(
+        self, *, snapshot_id: int | None = None, dry_run: bool = False
+    ) -> partition_stats.PartitionStatsReport:
+        """Count what each partition holds into a file that the metadata names."""
+        self._handle, report = partition_stats.compute_partition_stats(
+            self.handle, self._engine, snapshot_id=snapshot_id, dry_run=dry_run
         )
         return report

@@ -12,10 +12,12 @@ from rowlake.iceberg.refs import ancestor_ids, ref_snapshot_id
 from rowlake.sql import (
     procedures_deletes,
     procedures_expire,
+    procedures_health,
     procedures_ingest,
     procedures_manifests,
     procedures_orphans,
     procedures_rewrite,
+    procedures_stats,
 )
 from rowlake.sql.lexer import Lexer
 from rowlake.sql.literals import literal_of
@@ -205,7 +207,9 @@ PROCEDURES: dict[str, Procedure] = {
     ),
     **procedures_deletes.PROCEDURES,
     **procedures_expire.PROCEDURES,
+    **procedures_health.PROCEDURES,
     **procedures_manifests.PROCEDURES,
     **procedures_rewrite.PROCEDURES,
+    **procedures_stats.PROCEDURES,
     **procedures_orphans.PROCEDURES,
 }
