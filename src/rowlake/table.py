@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.commit import metadata as commit
     from rowlake.engine.spark import Engine
+    from rowlake.maintain import auto
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.view import SnapshotInfo
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from rowlake.verbs import alter, branches, ingest, inspect, pick, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
+    (auto,) = deferred("rowlake.maintain", "auto")
     lakes, merge_builder, plan = deferred("rowlake", "lake merge_builder plan")
     blind, deletion, strategy, upserting = deferred(
         "rowlake.rowlevel", "blind delete strategy upsert"
@@ -164,8 +166,7 @@ class Table(Maintenance):
     def append(self, rows: Any, **options: Any) -> Result:
         """Add rows: a Spark DataFrame, an Arrow table, a pandas or polars frame, dicts, a path."""
         handle, chosen = self.for_write(options)
-        self._handle, result = write.append(handle, self._engine, rows, chosen)
-        return result
+        return self._wrote(*write.append(handle, self._engine, rows, chosen))
 
     def add_files(
         self,
@@ -181,7 +182,7 @@ class Table(Maintenance):
         Partition values come from `key=value` folders, of which the filter picks some.
         """
         handle, chosen = self.for_write(options)
-        self._handle, result = ingest.add_files(
+        landed, result = ingest.add_files(
             handle,
             self._engine,
             source,
@@ -190,7 +191,7 @@ class Table(Maintenance):
             check_duplicate_files=check_duplicate_files,
             file_format=file_format,
         )
-        return result
+        return self._wrote(landed, result)
 
     def overwrite(
         self,
@@ -203,16 +204,15 @@ class Table(Maintenance):
         """Replace all rows, those that a filter selects, or (dynamic) the partitions hit."""
         handle, chosen = self.for_write(options)
         predicate = None if where is None else _whole_predicate(where, handle)
-        self._handle, result = write.overwrite(
+        landed, result = write.overwrite(
             handle, self._engine, rows, chosen, where=predicate, dynamic=dynamic
         )
-        return result
+        return self._wrote(landed, result)
 
     def truncate(self, **options: Any) -> Result:
         """Remove all rows; metadata only."""
         handle, chosen = self.for_write(options)
-        self._handle, result = write.truncate(handle, chosen)
-        return result
+        return self._wrote(*write.truncate(handle, chosen))
 
     def delete(self, where: str | Predicate, **options: Any) -> Result:
         """Delete the rows for which a condition is TRUE.
@@ -224,15 +224,14 @@ class Table(Maintenance):
         handle, chosen = self.for_write(options)
         asked = strategy.deletes_of(chosen.deletes, handle.metadata.format_version, chosen.mode)
         if asked is strategy.Deletes.EQUALITY:
-            self._handle, result = blind.blind_delete(handle, _said_by(where, handle), chosen)
-            return result
-        self._handle, result = deletion.delete(
+            return self._wrote(*blind.blind_delete(handle, _said_by(where, handle), chosen))
+        landed, result = deletion.delete(
             handle,
             self._engine,
             lambda found: self._selection(found, where, chosen.branch),
             chosen,
         )
-        return result
+        return self._wrote(landed, result)
 
     def update(self, set: Mapping[str, Any], where: str | None = None, **options: Any) -> Result:
         """Give columns new values in the rows for which a condition is TRUE (all without one).
@@ -279,8 +278,7 @@ class Table(Maintenance):
         """
         handle, chosen = self.for_write(options)
         wanted = upserting.Upsert(keys, on_duplicates, if_exists)
-        self._handle, result = upserting.upsert(handle, self._engine, rows, wanted, chosen)
-        return result
+        return self._wrote(*upserting.upsert(handle, self._engine, rows, wanted, chosen))
 
     def _selection(
         self, handle: TableHandle, where: str | Predicate, branch: str
@@ -304,6 +302,12 @@ class Table(Maintenance):
         return deletion.Selection(
             plan.bind(pushed.predicate, schema), found, snapshot_id=view.snapshot_id
         )
+
+    def _wrote(self, landed: TableHandle, result: Result) -> Result:
+        """Keep the table after a write, and look after it where its properties ask for that."""
+        self._handle = landed
+        self._handle = auto.tidied(landed, self._engine, result)
+        return result
 
     def for_write(self, given: Mapping[str, Any]) -> tuple[TableHandle, write.WriteOptions]:
         """Return the newest metadata and the options of a write, its settings for WAP applied."""

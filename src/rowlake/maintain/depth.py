@@ -3,7 +3,8 @@
 Comes in: a `Survey`. Goes out: `Depth`s, 1.0 being best: a look for one value opens one file of its
 partition. The value looked for is the middle of a file's range, files weighing by their rows, so
 the average is about that of a look for a row picked at random. Partitions are taken one by one:
-what they keep apart no sorting brings together.
+what they keep apart no sorting brings together. Files of a single value are left out (as far as
+bounds tell, which cut long texts short): no sorting tells them apart, so a sorted table is at 1.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ FIRST_COLUMNS = 4
 # Where fewer files have bounds of a column, they say little of the table.
 LEAST_KNOWN = 0.5
 _WORD = 8
+_CUT = 16  # Iceberg's default length of bounds of texts: truncate(16)
 _FAR = 1e300  # stands for what is infinite, which has no middle
 
 
@@ -88,11 +90,23 @@ def depth_of(survey: Survey, number: int) -> Depth | None:
     known = np.asarray(pc.and_(lower.is_valid(), upper.is_valid()))
     if known.sum() < max(LEAST_KNOWN * survey.count, 1):
         return None
-    least, greatest = _as_numbers(lower.filter(pa.array(known)), upper.filter(pa.array(known)))
-    depths = _depths(least, greatest, survey.partitions[known])
+    wide = known & ~_is_one_value(lower, upper)
+    least, greatest = _as_numbers(lower.filter(pa.array(wide)), upper.filter(pa.array(wide)))
+    depths = np.ones(survey.count)
+    depths[wide] = _depths(least, greatest, survey.partitions[wide])
     weights = np.maximum(survey.rows[known], 1)
     path = ".".join(survey.view.schema.paths[number])
-    return Depth(path, float(np.average(depths, weights=weights)), int(known.sum()))
+    return Depth(path, float(np.average(depths[known], weights=weights)), int(known.sum()))
+
+
+def _is_one_value(lower: pa.Array, upper: pa.Array) -> Numbers:
+    """Return True for each file whose bounds are one value, or one text that was cut short."""
+    same = pc.equal(lower, upper)
+    if pa.types.is_binary(lower.type):
+        heads = (pc.binary_slice(bound, 0, _CUT - 1) for bound in (lower, upper))
+        cut = pc.greater_equal(pc.binary_length(lower), _CUT)
+        same = pc.or_(same, pc.and_(pc.equal(*heads), cut))
+    return np.asarray(same.fill_null(False))
 
 
 def _span(table: pa.Table, column: pa.Field, number: int) -> tuple[pa.Array, pa.Array] | None:
@@ -119,7 +133,7 @@ def _floats(values: pa.Array) -> Numbers:
 
 
 def _shared_prefix(lower: pa.Array, upper: pa.Array) -> int:
-    least, greatest = pc.min(lower).as_py(), pc.max(upper).as_py()
+    least, greatest = pc.min(lower).as_py() or b"", pc.max(upper).as_py() or b""
     same = (one == other for one, other in zip(least, greatest, strict=False))
     count = 0
     for equal in same:

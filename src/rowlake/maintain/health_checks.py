@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 TARGET_PROPERTY, TARGET_BYTES = "write.target-file-size-bytes", 512 << 20
 # rewrite_data_files takes files below this share of the target (min-file-size-bytes) …
 SMALL_SHARE = 0.75
+# … and above this one (max-file-size-bytes), which it splits …
+LARGE_SHARE = 1.8
 # … and leaves groups of fewer files alone (min-input-files).
 LEAST_INPUT_FILES = 5
 # A tenth of the files gone is what a reader may notice, a third is what it feels.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
+from rowlake.iceberg.expire import Asked, expiry_of
 from rowlake.maintain.advice import advice
 from rowlake.model.health import Finding, Verdict
 from rowlake.model.plan import size_text
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from rowlake.maintain.survey import Survey
 
 DAY_MS = 24 * 3600 * 1000
-# Iceberg's defaults of history.expire.*.
-MAX_AGE_MS, MIN_SNAPSHOTS = 5 * DAY_MS, 1
 # The metadata file holds every snapshot and is read and written whole with each commit.
 SNAPSHOTS_WATCH, SNAPSHOTS_ACT = 100, 1_000
 METADATA_WATCH_BYTES, METADATA_ACT_BYTES = 1_000_000, 8_000_000
@@ -59,40 +58,11 @@ def check_snapshots(survey: Survey) -> Finding:
 
 def expirable(survey: Survey) -> int:
     """Return how many snapshots expire by the table's properties and its refs' own."""
-    metadata = survey.handle.metadata
-    parents = {each.snapshot_id: each.parent_snapshot_id for each in metadata.snapshots}
-    times = {each.snapshot_id: each.timestamp_ms for each in metadata.snapshots}
-    age = _whole(survey, "history.expire.max-snapshot-age-ms", MAX_AGE_MS)
-    least = _whole(survey, "history.expire.min-snapshots-to-keep", MIN_SNAPSHOTS)
-    kept: set[int] = set()
-    reached: set[int] = set()
-    for ref in metadata.refs.values():
-        line = _ancestors(ref.snapshot_id, parents)
-        reached.update(line)
-        if ref.snapshot_ref_type == "tag":
-            kept.update(line[:1])
-            continue
-        count = ref.min_snapshots_to_keep or least
-        oldest = survey.now_ms - (ref.max_snapshot_age_ms or age)
-        for place, one in enumerate(line):
-            if place >= count and times[one] < oldest:
-                break
-            kept.add(one)
-    young = {one for one in times if one not in reached and times[one] >= survey.now_ms - age}
-    return len(times) - len(kept | young)
+    return len(expiry_of(survey.handle, Asked(survey.now_ms), tuple).snapshot_ids)
 
 
 def _whole(survey: Survey, name: str, default: int) -> int:
     return parse_integer(survey.view.properties, name, default)
-
-
-def _ancestors(head: int | None, parents: dict[int, int | None]) -> list[int]:
-    """Return a snapshot and those before it, as far as they are kept."""
-    found: list[int] = []
-    while head is not None and head in parents:
-        found.append(head)
-        head = parents[head]
-    return found
 
 
 def check_metadata(survey: Survey) -> Finding:
@@ -164,11 +134,12 @@ def manifest_spread(survey: Survey) -> float | None:
 def check_orphans(survey: Survey, counted: Any = None) -> Finding:
     """Estimate files that belong to nothing; `counted` is the number that a listing found."""
     how = advice("remove_orphan_files", survey.name)
+    sql = f"{how.sql[:-1]}, dry_run => true)"  # to look first, as the command does
     if counted is not None:
         verdict = Verdict.WATCH if counted else Verdict.OK
         why = "No snapshot, metadata file or statistics file refers to them."
         shown = f"{counted:,} (by listing)"
-        return Finding("orphan files", counted, shown, verdict, why, how.sql, how.command)
+        return Finding("orphan files", counted, shown, verdict, why, sql, how.command)
     count = outdated_metadata_files(survey)
     size = count * (survey.metadata_size or 0)
     shown = f"about {count:,} metadata files, at most {size_text(size)}" if count else "none known"
@@ -180,7 +151,7 @@ def check_orphans(survey: Survey, counted: Any = None) -> Finding:
         return Finding("orphan files", count, shown, Verdict.OK, why)
     verdict = Verdict.ACT if count >= METADATA_ORPHANS_ACT else Verdict.WATCH
     why += " Set write.metadata.delete-after-commit.enabled to keep them from piling up."
-    return Finding("orphan files", count, shown, verdict, why, how.sql, how.command)
+    return Finding("orphan files", count, shown, verdict, why, sql, how.command)
 
 
 def outdated_metadata_files(survey: Survey) -> int:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.files import Content
+from rowlake.model.predicate import TRUE
 from rowlake.model.transform import partition_path
 from rowlake.model.values import encode_partitions
 from rowlake.plan.delete_overlap import single_paths
@@ -190,6 +191,8 @@ def _delete_facts(plan: FilePlan) -> DeleteFacts:
     reach = np.zeros(files.num_rows, dtype=np.int64)
     for group in (group for each in applied for group in each.groups):
         np.add.at(reach, group.members, _times_covered(group))
+    if plan.predicate != TRUE:
+        reach = np.maximum(reach, 1)  # what a filter left out may have data files elsewhere
     by_position = kinds != EQUALITY
     share = np.where(by_position, rows / np.maximum(reach, 1), 0.0)
     return DeleteFacts(

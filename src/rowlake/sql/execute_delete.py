@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
+from rowlake.maintain.auto import tidied
 from rowlake.plan.bind import bind
 from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.delete import Selection, run_delete
@@ -32,7 +33,9 @@ def delete_rows(lake: Lake, statement: Delete, arguments: Any, **options: Any) -
     if statement.where is None:
         table, options = _target(lake, statement, options)
         return table.truncate(**options)
-    return _deleted(lake, statement, arguments, options, change_rows)[1]
+    landed, result = _deleted(lake, statement, arguments, options, change_rows)
+    tidied(landed, lake.engine, result)
+    return result
 
 
 def explain_delete(lake: Lake, statement: Delete, arguments: Any, **options: Any) -> Plan:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import SchemaMismatchError
+from rowlake.maintain.auto import tidied
 from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.explain import explain_change
 from rowlake.rowlevel.staging import staging
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 
 def merge_rows(lake: Lake, statement: Merge, arguments: Any, **options: Any) -> Result:
     """Run a MERGE into a table of the lake or a branch of one."""
-    return _merged(lake, statement, arguments, options, change_rows)[1]
+    landed, result = _merged(lake, statement, arguments, options, change_rows)
+    tidied(landed, lake.engine, result)
+    return result
 
 
 def explain_merge(lake: Lake, statement: Merge, arguments: Any, **options: Any) -> Plan:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.maintain.auto import tidied
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import FALSE, TRUE
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
@@ -47,7 +48,9 @@ _FILE, _POS = FILE_COLUMN, POS_COLUMN
 
 def update_rows(lake: Lake, statement: Update, arguments: Any, **options: Any) -> Result:
     """Run an UPDATE on a table of the lake or a branch of one."""
-    return _updated(lake, statement, arguments, options, change_rows)[1]
+    landed, result = _updated(lake, statement, arguments, options, change_rows)
+    tidied(landed, lake.engine, result)
+    return result
 
 
 def explain_update(lake: Lake, statement: Update, arguments: Any, **options: Any) -> Plan:

@@ -10,19 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowlake.commit.loop import Commit
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.metadata import view_of
 from rowlake.maintain import health_checks, health_metadata
 from rowlake.maintain.depth import best_depth, depth_of, sort_depth
 from rowlake.maintain.health import health
 from rowlake.maintain.survey import survey
-from rowlake.model.change import Change, Operation
-from rowlake.model.files import WRITTEN_FILES, Content
+from rowlake.model.files import Content
 from rowlake.model.health import Finding, Health, Verdict
-from rowlake.model.values import encode
-from rowlake.storage.files import Storage
 from tests.lakes import SALES, make_lake, sales
+from tests.metadata_files import MB, add_files, numbers
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -36,54 +33,6 @@ def lake(tmp_path):
 
 def looked_at(table):
     return health(table.handle, table._engine)
-
-
-def add_files(table, sizes, *, stores=None, lows=None, width=10, rows=100, content=Content.DATA):
-    """Commit files that exist only as metadata: bounds of `id` are [low, low + width]."""
-    handle, count = table.handle, len(sizes)
-    lows = np.arange(count) * width if lows is None else np.asarray(lows)
-    bounds = (encode(pa.array(side, pa.int64())) for side in (lows, lows + width))
-    keys = pa.array(np.ones(count, dtype=np.int32))
-    offsets = pa.array(np.arange(count + 1, dtype=np.int32))
-    lower, upper = (pa.MapArray.from_arrays(offsets, keys, bound) for bound in bounds)
-    partition = [[] for _ in sizes]
-    if stores is not None:
-        partition = [[value] for value in encode(pa.array(stores, pa.int32())).to_pylist()]
-    first = handle.metadata.last_sequence_number
-    columns = {
-        "content": pa.array([int(content)] * count, pa.int8()),
-        "location": pa.array([f"{table.location}/data/{first}-{i}.parquet" for i in range(count)]),
-        "file_format": pa.array(["PARQUET"] * count),
-        "spec_id": pa.array([handle.metadata.default_spec_id] * count, pa.int32()),
-        "partition": pa.array(partition, WRITTEN_FILES.field("partition").type),
-        "record_count": pa.array([rows] * count, pa.int64()),
-        "file_size_in_bytes": pa.array(sizes, pa.int64()),
-    }
-    if content is Content.DATA:
-        columns |= {"lower_bounds": lower, "upper_bounds": upper}
-    table_of_files = pa.table(
-        [
-            columns[field.name].cast(field.type)
-            if field.name in columns
-            else pa.nulls(count, field.type)
-            for field in WRITTEN_FILES
-        ],
-        schema=WRITTEN_FILES,
-    )
-    if content is Content.DATA:
-        change = Change(Operation.APPEND, added_data=table_of_files)
-    else:
-        change = Change(Operation.DELETE, added_deletes=table_of_files)
-    Commit(change, Storage({})).run(handle)
-    return table
-
-
-def numbers(lake, name="t", **layout):
-    schema = pa.schema([pa.field("id", pa.int64()), pa.field("store", pa.int32())])
-    return lake.create_table(f"ns.{name}", schema, **layout)
-
-
-MB = 1 << 20
 
 
 # --- data files
@@ -177,8 +126,18 @@ def test_depth_of_every_type(lake, kind, values) -> None:
     for value in values:
         table.append(pa.table({"v": pa.array([value], kind)}))
     assert depth_of(survey(table.handle), 1).average == 1.0
-    table.append(pa.table({"v": pa.array([values[0], values[-1]], kind)}))
+    for _ in range(2):
+        table.append(pa.table({"v": pa.array([values[0], values[-1]], kind)}))
     assert depth_of(survey(table.handle), 1).average > 1.0
+
+
+def test_files_that_no_sorting_tells_apart_are_left_out(lake) -> None:
+    table = lake.create_table("ns.x", pa.schema([("v", pa.string()), ("w", pa.int64())]))
+    for number in range(3):
+        urls = [f"https://example.com/{number}/{page}" for page in range(2)]
+        table.append(pa.table({"v": urls, "w": [7, 7]}))
+    seen = survey(table.handle)
+    assert [depth_of(seen, column).average for column in (1, 2)] == [1.0, 1.0]
 
 
 def test_files_without_bounds_have_no_depth(lake) -> None:
