@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +51,8 @@ _positions: ByteLimitedCache[Positions] = ByteLimitedCache(
 _matchers: ByteLimitedCache[EqualityMatcher] = ByteLimitedCache(
     LIMIT_IN_BYTES, lambda held: held.size_in_bytes
 )
+# Data files of one table have other sets of equality deletes each, made of the same files.
+_keys: ByteLimitedCache[pa.Table] = ByteLimitedCache(LIMIT_IN_BYTES // 4, lambda held: held.nbytes)
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ def clear_caches() -> None:
     """Forget all parsed deletes."""
     _positions.clear()
     _matchers.clear()
+    _keys.clear()
 
 
 def _positions_of(delete: DeleteFile, data_file: str, storage: Storage) -> NDArray[np.int64]:
@@ -185,7 +189,12 @@ def _matcher(
     key = (frozenset(delete.key for delete in files), ids, types)
 
     def make() -> EqualityMatcher:
-        tables = [_read_keys(ids, delete, context, storage) for delete in files]
+        tables = [
+            _keys.get_or_make(
+                (delete.key, ids, types), partial(_read_keys, ids, delete, context, storage)
+            )
+            for delete in files
+        ]
         return EqualityMatcher(ids, pa.concat_tables(_unified(tables)))
 
     return _matchers.get_or_make(key, make)
