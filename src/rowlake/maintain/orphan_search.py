@@ -99,23 +99,20 @@ def search(handle: TableHandle, wanted: Search, reporter: Reporter) -> Candidate
 
 def _visible(handle: TableHandle, place: str, wanted: Search, hidden: Hidden) -> Iterator[pa.Table]:
     if wanted.file_list is not None:
-        yield _of_list(wanted.file_list, place, wanted.equal, hidden)
+        yield _of_list(wanted.file_list, place, wanted.equal)
         return
     for found in handle.storage.listing(place, enters=hidden.is_entered, is_flat=wanted.is_flat):
         below = pc.utf8_slice_codeunits(found["location"], len(place.rstrip("/")))
         yield found.filter(pc.invert(hidden.mask(below)))
 
 
-def _of_list(files: pa.Table, place: str, equal: Equality, hidden: Hidden) -> pa.Table:
-    """Return the files of a list that are below a place and not hidden."""
+def _of_list(files: pa.Table, place: str, equal: Equality) -> pa.Table:
+    """Return the files of a list that are below a place; who makes a list means what is in it."""
     found = identified(files["location"], equal)
     of_place = identified(pa.array([place], pa.large_string()), equal)
     # With the slash: `db/t` is not to take what belongs to `db/t2`.
-    folder = of_place.paths[0].as_py().rstrip("/")
-    is_below = pc.starts_with(found.paths, folder + "/")
-    fits = pa.array(found.fits(of_place.prefixes[0]))
-    is_hidden = hidden.mask(pc.utf8_slice_codeunits(found.paths, len(folder)))
-    return files.filter(pc.and_(pc.and_(is_below, fits), pc.invert(is_hidden)))
+    is_below = pc.starts_with(found.paths, of_place.paths[0].as_py().rstrip("/") + "/")
+    return files.filter(pc.and_(is_below, pa.array(found.fits(of_place.prefixes[0]))))
 
 
 def _old(files: pa.Table, older_than_ms: int) -> pa.Table:
