@@ -17,6 +17,7 @@ import pyarrow as pa
 from rowlake.errors import CorruptTableError
 from rowlake.iceberg import deletion_vector
 from rowlake.model.task import POS_COLUMN_ID
+from rowlake.storage.tally import count_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,6 +105,7 @@ def read_blob(location: str, offset: int, length: int, storage: Storage) -> byte
     if len(data) != length:
         cause = f"the blob at {offset} has {len(data)} of {length} bytes"
         raise CorruptTableError(location, cause)
+    count_read(length)
     return data
 
 

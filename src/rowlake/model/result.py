@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 class Result(Report):
     """The outcome of a write: one commit (or none, where nothing had to change).
 
-    `snapshot_id` is None where nothing was committed. Counts of rows are exact.
+    `snapshot_id` is None where nothing was committed. Counts of rows are exact. `bytes_read` is
+    what changes of rows read of the table's data and delete files: the footers, and the columns
+    that were needed of the row groups that were (ORC: whole stripes). What is in memory from
+    before is not read, and what Spark reads to find rows is not counted.
     """
 
     always_shown: ClassVar[tuple[str, ...]] = ("operation", "snapshot_id")

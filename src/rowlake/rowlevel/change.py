@@ -344,6 +344,7 @@ class _Run:
             delete_files_added=done.deletes.num_rows,
             delete_files_removed=len(done.replaced_deletes),
             bytes_written=_written(done.files),
+            bytes_read=done.bytes_read,
             files_considered=planned.files.files_considered,
             files_pruned=planned.files_pruned,
             files_matched=len(planned.removed) + len(done.replaced) + len(done.marked),
@@ -362,6 +363,7 @@ class Done:
     inserted: int
     copied: int
     unchanged: int
+    bytes_read: int
     replaced: frozenset[str]
     marked: frozenset[str]
     replaced_deletes: frozenset[tuple[str, int | None]]
@@ -399,6 +401,7 @@ class Done:
             inserted=_total(rows, "inserted"),
             copied=_total(rows, "copied"),
             unchanged=_total(rows, "unchanged"),
+            bytes_read=_total(rows, "bytes_read"),
             replaced=frozenset(row["source"] for row in changed) - marked,
             marked=frozenset(marked),
             replaced_deletes=frozenset(

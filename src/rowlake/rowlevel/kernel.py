@@ -28,6 +28,7 @@ from rowlake.rowlevel.task import OUTCOMES, ChangeTask, TaskClause
 from rowlake.scan.deletes import load_deletes
 from rowlake.scan.kernel import picked_rows, scan_kernel
 from rowlake.storage.files import Storage
+from rowlake.storage.tally import counting
 from rowlake.write.kernel import remove_written, write_batches
 
 if TYPE_CHECKING:
@@ -56,8 +57,11 @@ def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
     source, work = Source(task, storage), _Work()
     written = WRITTEN_FILES.empty_table()
     try:
-        new_rows = _new_rows(task, source, work, storage)
-        written = pa.Table.from_batches(list(write_batches(task.write, new_rows)), WRITTEN_FILES)
+        with counting() as read:
+            new_rows = _new_rows(task, source, work, storage)
+            batches = list(write_batches(task.write, new_rows))
+        work.outcomes.append({"source": None, "bytes_read": read.size_in_bytes})
+        written = pa.Table.from_batches(batches, WRITTEN_FILES)
         writer = MarkWriter(
             task.delete_folder,
             task.format_version,

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rowlake.write.context import WriteContext
 
 _DELETE_KEY = pa.struct([("location", pa.string()), ("content_offset", pa.int64())])
-# Rows of three kinds: of a target file (`source`), of a part of the source (`part`), and of a
-# written file (`file`).
+# Rows of four kinds: of a target file (`source`), of a part of the source (`part`), of a written
+# file (`file`), and of the task itself (`bytes_read` of data and delete files).
 OUTCOMES = pa.schema(
     [
         pa.field("source", pa.string()),
@@ -40,6 +40,7 @@ OUTCOMES = pa.schema(
         pa.field("part", pa.int32()),
         pa.field("matched", pa.binary()),
         pa.field("inserted", pa.int64()),
+        pa.field("bytes_read", pa.int64()),
         pa.field("file", pa.struct(list(WRITTEN_FILES))),
     ]
 )

@@ -23,6 +23,7 @@ from rowlake.scan.avro_layout import Window, read_header, runs_of_blocks, with_a
 from rowlake.scan.failures import reading
 from rowlake.scan.ids import with_ids
 from rowlake.scan.shape import leaf_ranges
+from rowlake.storage.tally import count_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,6 +54,7 @@ class AvroSource:
             self._stream = storage.open_input(location)
             self._bytes = Window(self._stream)
             self._header, text = read_header(self._bytes)
+            count_read(len(self._header))
             self._decoder = _Decoder()
             found = with_avro_ids(self._decoder.schema(self._header), json.loads(text))
             self.units, self._ends = runs_of_blocks(self._bytes, len(self._header), _UNIT_BYTES)
@@ -71,6 +73,7 @@ class AvroSource:
         indices = [index for index, numbers in ranges if kept.intersection(numbers)]
         with reading(self.location):
             blocks = self._stream.read_at(self._ends[unit.index] - unit.offset, unit.offset)
+            count_read(len(blocks))
             decoded = self._decoder.table(self._header + blocks).select(indices)
             if decoded.num_rows != unit.num_rows:
                 raise ValueError(f"{decoded.num_rows} rows in blocks that count {unit.num_rows}")

@@ -19,6 +19,7 @@ from rowlake.scan.failures import reading
 from rowlake.scan.ids import from_orc, with_ids
 from rowlake.scan.shape import leaf_ranges
 from rowlake.scan.source import Unit
+from rowlake.storage.tally import count_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 # Field numbers of the messages FileTail, Footer and StripeInformation.
 _FOOTER, _STRIPES, _OFFSET, _ROWS = 2, 3, 1, 5
+_LENGTHS = (2, 3, 4)  # of a stripe's index, data and footer
 
 
 class OrcSource:
@@ -45,7 +47,9 @@ class OrcSource:
             self._stream = storage.open_input(location)
             self._file = orc.ORCFile(self._stream)
             self._schema = self._file.schema
-            self.units = _stripes(self._file.reader.serialized_file_tail())
+            tail = self._file.reader.serialized_file_tail()
+            self.units, self._sizes = _stripes(tail)
+            count_read(len(tail))
         self.schema = with_ids(from_orc(self._schema), table, name_mapping, by_position=False)
 
     def kept(self, leaves: frozenset[int]) -> frozenset[int]:
@@ -60,6 +64,8 @@ class OrcSource:
         indices = [index for index, numbers in ranges if kept.intersection(numbers)]
         with reading(self.location):
             stripe = self._stripe(unit, indices)
+        # Where columns lie in a stripe is not known, so it counts as a whole.
+        count_read(self._sizes[unit.index])
         for start in range(0, stripe.num_rows, batch_rows):
             yield stripe.slice(start, batch_rows)
 
@@ -88,19 +94,21 @@ class OrcSource:
             ) from error
 
 
-def _stripes(tail: bytes) -> list[Unit]:
+def _stripes(tail: bytes) -> tuple[list[Unit], list[int]]:
+    """Return the stripes of a file, and their sizes in bytes."""
     (footer,) = (value for number, value in _fields(tail) if number == _FOOTER)
     assert isinstance(footer, bytes)
-    units, first_row = [], 0
+    units, sizes, first_row = [], [], 0
     messages = (value for number, value in _fields(footer) if number == _STRIPES)
     for index, message in enumerate(messages):
         assert isinstance(message, bytes)
         facts = dict(_fields(message))
-        rows, offset = facts.get(_ROWS, 0), facts.get(_OFFSET, 0)
-        assert isinstance(rows, int) and isinstance(offset, int)
-        units.append(Unit(index, offset, first_row, rows))
+        numbers = {number: value for number, value in facts.items() if isinstance(value, int)}
+        rows = numbers.get(_ROWS, 0)
+        units.append(Unit(index, numbers.get(_OFFSET, 0), first_row, rows))
+        sizes.append(sum(numbers.get(number, 0) for number in _LENGTHS))
         first_row += rows
-    return units
+    return units, sizes
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:

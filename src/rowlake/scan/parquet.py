@@ -15,6 +15,7 @@ from rowlake.scan.ids import with_ids
 from rowlake.scan.prune import may_match
 from rowlake.scan.source import Unit
 from rowlake.scan.statistics import RowGroupStatistics
+from rowlake.storage.tally import count_read, is_counting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from rowlake.model.schema import Schema
     from rowlake.scan.project import Columns
     from rowlake.storage.files import Storage
+
+# A footer is followed by its length and a magic number.
+_TAIL = 8
 
 
 class ParquetSource:
@@ -51,6 +55,7 @@ class ParquetSource:
                 arrow_extensions_enabled=False,
             )
             self.metadata = self._file.metadata
+            count_read(self.metadata.serialized_size + _TAIL)
             found = self._file.schema_arrow
         self.schema = with_ids(found, table, name_mapping, by_position=True)
         self.units = self._row_groups()
@@ -70,6 +75,9 @@ class ParquetSource:
     def read(self, unit: Unit, kept: frozenset[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Yield a row group's rows in order."""
         names = [self._paths[leaf] for leaf in sorted(kept)]
+        if is_counting():
+            group = self.metadata.row_group(unit.index)
+            count_read(sum(group.column(leaf).total_compressed_size for leaf in kept))
         batches = self._file.iter_batches(
             batch_size=batch_rows, row_groups=[unit.index], columns=names, use_threads=False
         )
