@@ -14,6 +14,7 @@ import typer
 from rowlake.cli import rows
 from rowlake.cli.options import Catalog, Quiet, Shown, TableName, Warehouse, open_lake
 from rowlake.cli.output import Output, show
+from rowlake.cli.quick import LOOKS, spare_pandas
 from rowlake.errors import (
     CommitConflictError,
     CommitStateUnknownError,
@@ -153,6 +154,8 @@ def exit_code(error: RowlakeError) -> int:
 
 def main() -> None:
     """Run the command line; errors of rowlake end in one line and an exit code."""
+    if not LOOKS.isdisjoint(sys.argv[1:2]):
+        spare_pandas()
     try:
         app()
     except RowlakeError as error:

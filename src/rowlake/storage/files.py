@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from pyarrow import fs
 
+from rowlake.deferred import deferred
 from rowlake.errors import RowlakeError, UnsupportedFeatureError
-from rowlake.storage import listing, local, s3
+from rowlake.storage import local, s3
 from rowlake.storage.failures import storage_failure
 from rowlake.storage.filesystems import filesystem_of, io_properties
 from rowlake.storage.locations import S3, Parts, split
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pyarrow as pa
+
+    from rowlake.storage import listing
+else:  # loaded at its first use: a look at a table lists no folder
+    (listing,) = deferred("rowlake.storage", "listing")
 
 _DELETING_THREADS = 16
 _DELETED_PER_REQUEST = 1000
