@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.iceberg.refs import Updates
+    from rowlake.maintain.unreachable import LeftBehind
 
 GC_ENABLED = "gc.enabled"
 # So many files are deleted between two words on the progress.
@@ -50,7 +51,8 @@ class ExpireSnapshotsReport(Report):
     """What expired and which files went (or would go, in a dry run).
 
     Counts are of `deleted_files`; `failed_files` could not be deleted and are left over.
-    `snapshot_id` is the current snapshot.
+    `unread_files` are damaged metadata of expired snapshots; what only they name is left over too,
+    for `remove_orphan_files`. `snapshot_id` is the current snapshot.
     """
 
     always_shown: ClassVar[tuple[str, ...]] = (*_COUNTS, "snapshot_id")
@@ -69,6 +71,7 @@ class ExpireSnapshotsReport(Report):
     removed_spec_ids: tuple[int, ...] = ()
     deleted_files: tuple[str, ...] = field(default=(), repr=False)
     failed_files: tuple[str, ...] = ()
+    unread_files: tuple[str, ...] = ()
     seconds: float = 0.0
 
     def rows(self) -> list[tuple[str, str]]:
@@ -109,9 +112,9 @@ def expire_snapshots(
     )
     _check(handle, asked, max_concurrent_deletes)
     before, after, expiry = _dry_run(handle, asked) if dry_run else _committed(handle, asked)
-    files = files_left_behind(before, after, engine)
-    failed = [] if dry_run else _delete(files, after, engine, max_concurrent_deletes)
-    report = _report(expiry, files, failed, names=not stream_results)
+    left = files_left_behind(before, after, engine)
+    failed = [] if dry_run else _delete(left.files, after, engine, max_concurrent_deletes)
+    report = _report(expiry, left, failed, names=not stream_results)
     return handle if dry_run else after, replace(
         report,
         snapshot_id=after.metadata.current_snapshot_id,
@@ -190,9 +193,9 @@ def _delete(files: pa.Table, handle: TableHandle, engine: Engine, threads: int |
 
 
 def _report(
-    expiry: Expiry, files: pa.Table, failed: Collection[str], *, names: bool
+    expiry: Expiry, left: LeftBehind, failed: Collection[str], *, names: bool
 ) -> ExpireSnapshotsReport:
-    deleted = except_locations(files, failed)
+    deleted = except_locations(left.files, failed)
     return ExpireSnapshotsReport(
         **_counts(deleted),
         expired_snapshot_ids=expiry.snapshot_ids,
@@ -201,6 +204,7 @@ def _report(
         removed_spec_ids=expiry.spec_ids,
         deleted_files=tuple(deleted["location"].to_pylist()) if names else (),
         failed_files=tuple(failed),
+        unread_files=left.unread,
     )
 
 

@@ -13,7 +13,13 @@ from pyiceberg.types import StringType
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.outcome import Unknown
 from rowlake.commit import metadata as commit_module
-from rowlake.errors import CommitStateUnknownError, InvalidStatementError, UnsupportedFeatureError
+from rowlake.errors import (
+    CommitStateUnknownError,
+    CorruptTableError,
+    InvalidStatementError,
+    UnsupportedFeatureError,
+)
+from rowlake.iceberg.cache import default_cache
 from rowlake.maintain import expire as module
 from rowlake.maintain.reachable import reachable
 from rowlake.model.predicate import Leaf, Op
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 
 DAY_MS = 86_400_000
 NOTHING = (0, 0, 0, 0, 0, 0)
+every_version = pytest.mark.parametrize("table", ["1", "2", "3"], indirect=True)
 
 
 @pytest.fixture
@@ -40,10 +47,10 @@ def make(lake: Any, version: str = "2", **properties: str) -> Any:
     return lake.create_table("db.t", SALES, properties=given)
 
 
-@pytest.fixture(params=["1", "2", "3"], ids=["v1", "v2", "v3"])
+@pytest.fixture
 def table(lake: Any, request: pytest.FixtureRequest) -> Any:
     """Three snapshots: 4 rows, 8 rows, then all of them written anew with 2 more."""
-    made = make(lake, request.param)
+    made = make(lake, getattr(request, "param", "2"))
     made.append(sales(4))
     made.append(sales(4, 4))
     made.overwrite(sales(10))
@@ -81,6 +88,7 @@ def test_by_default_nothing_young_expires(table):
     assert table.handle.metadata_location == before
 
 
+@every_version
 def test_old_snapshots_go_with_the_files_that_only_they_had(table):
     rows, head, gone = rows_of(table.arrow()), ids(table)[-1], ids(table)[:-1]
     planned = table.expire_snapshots(now(), dry_run=True)
@@ -129,6 +137,7 @@ def test_properties_say_how_long_and_how_many(lake):
         table.expire_snapshots()
 
 
+@every_version
 def test_snapshots_by_id(table):
     first, second, third = ids(table)
     report = table.expire_snapshots(snapshot_ids=[second])
@@ -173,6 +182,7 @@ def test_an_empty_table_has_nothing_to_expire(lake):
 # ---------------------------------------------------------------------- refs
 
 
+@every_version
 def test_branches_and_tags_keep_what_they_need(table):
     first, second, third = ids(table)
     table.create_tag("v1", first)
@@ -216,6 +226,7 @@ def test_a_branch_has_its_own_age(table):
     assert set(ids(table)) == {second, third}
 
 
+@every_version
 def test_what_no_ref_knows_goes_by_age(table):
     first, second, third = ids(table)
     table.rollback_to(snapshot_id=second)
@@ -277,6 +288,7 @@ def test_position_and_equality_deletes_are_counted(lake):
     check(table)
 
 
+@every_version
 def test_statistics_go_with_their_snapshots(table):
     first, _, third = ids(table)
     for number, snapshot_id in enumerate((first, third)):
@@ -432,6 +444,32 @@ def test_what_cannot_be_deleted_is_told(table, monkeypatch):
     assert stuck[0] not in report.deleted_files
     assert stuck[0] in files_in(table.location)
     assert "failed files" in str(report)
+
+
+@every_version
+def test_damage_in_what_expires_is_passed_over(table):
+    first, second, _ = table.snapshots()
+    lost = table.inspect("manifests", snapshot_id=second.snapshot_id)["path"].to_pylist()[-1]
+    Storage({}).delete([first.manifest_list, lost])
+    default_cache().clear()
+    assert set(table.expire_snapshots(now(), dry_run=True).unread_files) == {
+        first.manifest_list,
+        lost,
+    }
+    report = table.expire_snapshots(now())
+    assert set(report.unread_files) == {first.manifest_list, lost}
+    assert (len(ids(table)), report.deleted_manifest_lists_count) == (1, 2)
+    assert report.deleted_data_files_count == 1
+    assert table.arrow().num_rows == 10
+
+
+def test_damage_in_what_stays_keeps_all_files(table):
+    head = table.snapshots()[-1]
+    before = files_in(table.location)
+    Storage({}).delete([head.manifest_list])
+    with pytest.raises(CorruptTableError):
+        table.expire_snapshots(now())
+    assert files_in(table.location) - {head.manifest_list} >= before - {head.manifest_list}
 
 
 def test_results_that_stream_are_counted_only(table):
