@@ -93,6 +93,22 @@ class Identified:
         fit = [at for at, own in enumerate(self.prefixes) if not _differences(prefix, own)]
         return np.isin(self.numbers, fit)
 
+    def that_fit(self, actual: Prefix) -> pa.Array:
+        """Return the paths of the metadata's locations that may have an actual prefix."""
+        fit = [at for at, own in enumerate(self.prefixes) if not _differences(own, actual)]
+        return self.of_prefixes(fit)
+
+    def with_prefix(self, prefix: Prefix) -> pa.Array:
+        """Return the paths with this prefix; where none is written, it is this machine's."""
+        scheme, authority = prefix
+        whole = (scheme or LOCAL, authority)
+        same = [at for at, own in enumerate(self.prefixes) if (own[0] or LOCAL, own[1]) == whole]
+        return self.of_prefixes(same)
+
+    def after(self, count: int) -> Identified:
+        """Return the locations after the first `count`."""
+        return Identified(self.paths.slice(count), self.numbers[count:], self.prefixes)
+
     def filter(self, kept: npt.NDArray[np.bool_]) -> Identified:
         """Return some of the locations."""
         return Identified(self.paths.filter(pa.array(kept)), self.numbers[kept], self.prefixes)
@@ -146,10 +162,9 @@ def compare(actual: Identified, known: Identified) -> Comparison:
     for number, prefix in enumerate(actual.prefixes):
         rows = actual.numbers == number
         paths = actual.of_prefixes([number])
-        fit = [at for at, valid in enumerate(known.prefixes) if not _differences(valid, prefix)]
-        is_known[rows] = _is_in(paths, known.of_prefixes(fit))
+        is_known[rows] = _is_in(paths, known.that_fit(prefix))
         for at, valid in enumerate(known.prefixes):
-            if at in fit:
+            if not _differences(valid, prefix):
                 continue
             found = _is_in(paths, known.of_prefixes([at])) & ~is_known[rows]
             is_mismatched[rows] |= found

@@ -15,7 +15,7 @@ import pyarrow as pa
 from rowlake.catalog.tables import all_namespaces, list_tables, load_table
 from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.maintain.identity import identified
-from rowlake.storage.locations import folder_location
+from rowlake.storage.locations import LOCAL, folder_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,7 +76,7 @@ def given_place(handle: TableHandle, location: str, equal: Equality) -> Places:
         raise InvalidStatementError("The location to look for orphan files in is empty.")
     place = folder_location(location.strip())
     path = paths_of([place], equal)[0]
-    if is_inside(path, paths_of(own_folders(handle), equal)):
+    if is_inside(_keys_of([place], equal)[0], _keys_of(own_folders(handle), equal)):
         return Places((place,))
     protected = []
     for name, folders in _folders_of_others(handle, equal):
@@ -112,12 +112,21 @@ def paths_of(locations: Sequence[str], equal: Equality) -> list[str]:
     return found
 
 
+def _keys_of(locations: Sequence[str], equal: Equality) -> list[str]:
+    """Return locations with scheme and authority, each in the one form in which they compare."""
+    found = identified(pa.array(locations, pa.large_string()), equal)
+    prefixes = [found.prefixes[number] for number in found.numbers.tolist()]
+    return [
+        f"{scheme or LOCAL}://{authority}{path}"
+        for (scheme, authority), path in zip(prefixes, found.paths.to_pylist(), strict=True)
+    ]
+
+
 def _folders(handle: TableHandle, equal: Equality) -> list[str]:
     """Return the table's folders, its location first, without those that are inside another."""
     kept: list[str] = []
     for folder in own_folders(handle):
-        path = paths_of([folder], equal)[0]
-        if not kept or not is_inside(path, paths_of(kept, equal)):
+        if not kept or not is_inside(_keys_of([folder], equal)[0], _keys_of(kept, equal)):
             kept.append(folder)
     return kept
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.foreign import foreign_folders
 from rowlake.maintain.identity import Identified, compare, identified
+from rowlake.maintain.links import linked_locations
 from rowlake.maintain.reachable import Kind, manifests_of, metadata_files, parts_of_files
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class Sieve:
         )
         return marked.where(~found.is_known) if found.is_known.any() else marked
 
+    def without_any(self, named: pa.ChunkedArray) -> Sieve:
+        """Return what is left when the metadata names these, by whatever path of this machine."""
+        linked = linked_locations(named, self.wanted.where.places, self.wanted.equal)
+        return self.without(named).without(linked)
+
     def where(self, kept: npt.NDArray[np.bool_]) -> Sieve:
         """Return some of the files."""
         return replace(
@@ -70,7 +76,12 @@ class Sieve:
 
     def after(self, count: int) -> Sieve:
         """Return the files after the first `count`."""
-        return self.where(np.arange(self.files.num_rows) >= count)
+        return replace(
+            self,
+            files=self.files.slice(count),
+            identities=self.identities.after(count),
+            is_mismatched=self.is_mismatched[count:],
+        )
 
     def of(self, files: pa.Table) -> Sieve:
         """Return a sieve of these files, that have been through it."""
@@ -120,7 +131,7 @@ def sifted(
     has_files_there = not wanted.where.is_elsewhere or wanted.force
     for named in known_locations(handle, engine):
         has_files_there = has_files_there or _any_below(named, wanted)
-        sieve = sieve.without(named)
+        sieve = sieve.without_any(named)
     if not has_files_there and sieve.files.num_rows:
         raise InvalidStatementError(
             f"Cannot remove orphan files of {handle.name} in {wanted.where.places[0]}: this is not "
@@ -131,9 +142,10 @@ def sifted(
 
 
 def _any_below(named: pa.ChunkedArray, wanted: Search) -> bool:
-    place = identified(pa.array(wanted.where.places, pa.large_string()), wanted.equal).paths[0]
-    paths = identified(named, wanted.equal).paths
-    return bool(pc.any(pc.starts_with(paths, place.as_py().rstrip("/") + "/")).as_py())
+    place = identified(pa.array(wanted.where.places, pa.large_string()), wanted.equal)
+    found = identified(named, wanted.equal).with_prefix(place.prefixes[0])
+    folder = place.paths[0].as_py().rstrip("/") + "/"
+    return bool(pc.any(pc.starts_with(found, folder)).as_py())
 
 
 def known_locations(handle: TableHandle, engine: Engine) -> Iterator[pa.ChunkedArray]:
@@ -166,16 +178,16 @@ def newly_known(sieve: Sieve, before: TableHandle, newest: TableHandle, engine: 
     """
     old_ids = {snapshot.snapshot_id for snapshot in before.metadata.snapshots}
     new_ids = {snapshot.snapshot_id for snapshot in newest.metadata.snapshots} - old_ids
-    left = sieve.without(metadata_files(newest)["location"]).without(summary_files(newest))
+    left = sieve.without_any(metadata_files(newest)["location"]).without(summary_files(newest))
     if new_ids:
         manifests = manifests_of(newest, new_ids)
         added_by = pa.array(sorted(old_ids), pa.int64())
         manifests = manifests.filter(
             pc.invert(pc.is_in(manifests["added_snapshot_id"], value_set=added_by))
         )
-        left = left.without(manifests["location"])
+        left = left.without_any(manifests["location"])
         for part in parts_of_files(newest, manifests, engine):
-            left = left.without(part["location"])
+            left = left.without_any(part["location"])
     if left.wanted.mismatch_mode != "DELETE" and left.is_mismatched.any():
         return left.where(~left.is_mismatched)
     return left

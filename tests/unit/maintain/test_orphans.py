@@ -254,6 +254,14 @@ def test_a_location_elsewhere_must_have_files_of_the_table(
         table.remove_orphan_files(location=f"{tmp_path}/elsewhere")
     forced = table.remove_orphan_files(location=f"{tmp_path}/elsewhere", force=True)
     assert forced.orphan_file_location == (stray,)
+    elsewhere = pa.table(
+        {
+            "file_path": [f"s3://backup{table.location}/x"],
+            "last_modified": [dt.datetime(2020, 1, 1)],
+        }
+    )
+    with pytest.raises(InvalidStatementError, match="not a folder of the table"):
+        table.remove_orphan_files(location=f"s3://backup{table.location}", file_list_view=elsewhere)
     other = lake.create_table("db.u", SALES)
     other.append(sales(2))
     age(other.location)
@@ -262,6 +270,17 @@ def test_a_location_elsewhere_must_have_files_of_the_table(
     above = table.remove_orphan_files(location=str(Path(table.location).parent), dry_run=False)
     assert above.orphan_file_location == ()
     assert other.arrow().num_rows == 2
+
+
+def test_files_that_are_known_through_links_are_no_orphans(table: Table, tmp_path: Path) -> None:
+    orphan = put(table.location, "data/x")
+    age(table.location)
+    (tmp_path / "link").symlink_to(Path(table.location).parent)
+    by_link = f"{tmp_path}/link/t/data"
+    report = table.remove_orphan_files(location=by_link, force=True, dry_run=False)
+    assert report.orphan_file_location == (f"{by_link}/x",)
+    assert not Path(orphan).exists()
+    assert table.arrow().num_rows == 16
 
 
 def test_a_list_of_files_replaces_the_listing(table: Table) -> None:
