@@ -14,6 +14,7 @@ from pyarrow import orc
 
 from rowlake.model.schema import children, field_id
 from rowlake.write.arrow_metrics import ArrowMetrics
+from rowlake.write.orc_nulls import writable
 from rowlake.write.parquet_file import FileSummary
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class OrcFormat:
         """Return the batches in the types that ORC has."""
         table = pa.Table.from_batches(batches)
         columns = [
-            _as_orc(_unsliced(column), to.type)
+            writable(_as_orc(column, to.type))
             for column, to in zip(table.columns, self.orc_schema, strict=True)
         ]
         return pa.Table.from_arrays(columns, schema=self.orc_schema)
@@ -135,16 +136,6 @@ def _orc_type(found: pa.DataType) -> pa.DataType:
         return pa.int64()
     is_bytes = isinstance(found, pa.UuidType) or pa.types.is_fixed_size_binary(found)
     return pa.binary() if is_bytes else found
-
-
-def _unsliced(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column that starts where its buffers do.
-
-    pyarrow's ORC writer takes the nulls of a slice of structs from the rows before it.
-    """
-    if not pa.types.is_nested(column.type):
-        return column
-    return pa.chunked_array([pa.concat_arrays([chunk]) for chunk in column.chunks], column.type)
 
 
 def _as_orc(column: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
