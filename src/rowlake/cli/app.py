@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from rowlake.cli import rows
+from rowlake.cli import maintain, rows
 from rowlake.cli.options import Catalog, Quiet, Shown, TableName, Warehouse, open_lake
 from rowlake.cli.output import Output, show
 from rowlake.cli.quick import LOOKS, spare_pandas
@@ -141,6 +141,7 @@ def demo(
 
 
 rows.add_to(app)
+maintain.add_to(app)
 
 
 def exit_code(error: RowlakeError) -> int:

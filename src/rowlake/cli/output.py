@@ -23,7 +23,9 @@ import pyarrow as pa
 from rowlake.cli.text_table import text_table
 
 if TYPE_CHECKING:
+    from rowlake.model.health import Health
     from rowlake.model.plan import Plan
+    from rowlake.model.report import Report
     from rowlake.model.result import Result
 
 
@@ -84,6 +86,41 @@ def show_result(result: Result, output: Output) -> None:
     fields = result.to_dict()
     schema = pa.schema([(name, _RESULT_TYPES.get(name, pa.int64())) for name in fields])
     show(Rows(schema, [tuple(fields.values())]), output)
+
+
+def show_report(report: Report, output: Output) -> None:
+    """Print what maintenance did: what is worth knowing for people, every field for programs."""
+    if output is Output.TABLE:
+        _write(f"{report}\n")
+        return
+    fields = {name: _listed(value) for name, value in report.to_dict().items()}
+    if output is Output.JSON:
+        _write(json.dumps([fields], default=plain, indent=2, ensure_ascii=False) + "\n")
+        return
+    rows = Rows(pa.schema([(name, pa.string()) for name in fields]), [tuple(fields.values())])
+    if output is Output.PARQUET:
+        texts = tuple(_cell(value, empty="") for value in fields.values())
+        rows = Rows(rows.schema, [texts])
+    show(rows, output)
+
+
+def show_findings(health: Health, output: Output) -> None:
+    """Print how a table is: lines for people, all of it as JSON, else a row for each finding."""
+    if output is Output.TABLE:
+        _write(f"{health}\n")
+        return
+    told = health.to_dict()
+    if output is Output.JSON:
+        _write(json.dumps([told], indent=2, ensure_ascii=False) + "\n")
+        return
+    names = list(told["findings"][0])
+    kinds = {"value": pa.float64()}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
+    show(Rows(schema, [tuple(each.values()) for each in told["findings"]]), output)
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, (tuple, set, frozenset)) else value
 
 
 def show_plan(plan: Plan | str, output: Output) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rowlake.cli.output import Rows
+from rowlake.model.report import Report
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -151,3 +153,29 @@ def files_of(table: Table) -> pa.Table:
     """Return the files of the current snapshot, what people look for first."""
     wanted = ["content", "file_path", "file_format", "record_count", "file_size_in_bytes"]
     return table.files().select(wanted)
+
+
+@dataclass(frozen=True)
+class RolledBack(Report):
+    """What a branch pointed to, and points to now."""
+
+    previous_snapshot_id: int | None
+    current_snapshot_id: int | None
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return (name, value), ids without separators."""
+        return [(name.replace("_", " "), str(value)) for name, value in self.to_dict().items()]
+
+
+def rolled_back(
+    table: Table, snapshot_id: int | None, as_of: str | None, branch: str
+) -> RolledBack:
+    """Move a branch back, and tell from where to where."""
+    previous = _head(table, branch)
+    table.rollback_to(snapshot_id=snapshot_id, as_of=as_of, branch=branch)
+    return RolledBack(previous, _head(table, branch))
+
+
+def _head(table: Table, branch: str) -> int | None:
+    found = table.handle.metadata.refs.get(branch)
+    return None if found is None else found.snapshot_id

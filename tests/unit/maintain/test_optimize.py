@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -16,7 +15,7 @@ from rowlake.errors import (
 )
 from rowlake.maintain import costs, optimize_steps
 from rowlake.maintain import optimize as optimizing
-from rowlake.maintain.costs import NoStep, Step, propose
+from rowlake.maintain.costs import Step, propose
 from rowlake.maintain.optimize import DONE, GAVE_WAY, PLANNED, SKIPPED, optimize
 from rowlake.maintain.optimize_steps import Limits, Outcome, rewrite_options
 from rowlake.maintain.survey import survey
@@ -333,7 +332,3 @@ def test_call_health_and_call_optimize(lake) -> None:
     steps = PROCEDURES["optimize"].run(lake, "ns.c", True, None, None, None)
     assert isinstance(steps, pa.Table)
     assert PLANNED in steps["state"].to_pylist()
-
-
-def test_reasons_are_kept_apart() -> None:
-    assert NoStep("a", "b") == replace(NoStep("a", "c"), why="b")

@@ -1,0 +1,373 @@
+"""Commands that look after tables: health, optimize, and each verb of maintenance by itself.
+
+What removes files for good (`orphans`, `vacuum`) only shows what it would do, unless `--delete` is
+given; everything else has `--dry-run`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rowlake.cli import options as o
+from rowlake.cli.output import Output, show_findings, show_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowlake.lake import Lake
+    from rowlake.model.report import Report
+    from rowlake.table import Table
+
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done; nothing is written.")
+]
+Delete = Annotated[
+    bool, typer.Option("--delete", help="Delete the files; without it they are only shown.")
+]
+Where = Annotated[
+    str | None, typer.Option("--where", help="Only files that may hold rows of this condition.")
+]
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="KEY=VALUE", help="Iceberg's options; may come repeatedly."),
+]
+OnBranch = Annotated[str, typer.Option("--branch", help="Work on this branch.")]
+MaxBytes = Annotated[
+    str | None, typer.Option("--max-bytes", help="Rewrite at most this much: 500000, 10GB.")
+]
+MaxSeconds = Annotated[
+    float | None, typer.Option("--max-seconds", help="Start nothing new after this long.")
+]
+OlderThan = Annotated[
+    str | None,
+    typer.Option("--older-than", help="A time (2024-05-01T12:30:00+00:00), or an age: 7d, 36h."),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (
+        health,
+        optimize,
+        rewrite_data_files,
+        rewrite_position_deletes,
+        convert_equality_deletes,
+        rewrite_manifests,
+        expire,
+        orphans,
+        vacuum,
+        stats,
+        rollback,
+    ):
+        app.command()(command)
+
+
+def health(
+    table: o.TableName,
+    branch: OnBranch = "main",
+    orphans: Annotated[
+        bool, typer.Option("--orphans", help="List storage too, to count orphan files.")
+    ] = False,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Show how a table is, and what to run where it is not well."""
+    with o.open_lake(warehouse, catalog) as lake:
+        lake.engine.progress = not quiet
+        show_findings(lake.table(table).health(branch=branch, orphans=orphans), output)
+
+
+def optimize(
+    table: o.TableName,
+    dry_run: DryRun = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on until Ctrl-C, a line for each round.")
+    ] = False,
+    interval: Annotated[
+        float, typer.Option("--interval", min=0.1, help="Seconds between rounds of --watch.")
+    ] = 60.0,
+    max_bytes: MaxBytes = None,
+    max_seconds: MaxSeconds = None,
+    where: Where = None,
+    branch: OnBranch = "main",
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Look at a table and run the maintenance that pays, within a budget."""
+    from rowlake.cli.amounts import size_in_bytes
+
+    if watch and dry_run:
+        raise typer.BadParameter("give either --watch or --dry-run")
+    most = None if max_bytes is None else size_in_bytes("--max-bytes", max_bytes)
+    with o.open_lake(warehouse, catalog) as lake:
+        lake.engine.progress = not quiet
+        found = lake.table(table)
+
+        def run() -> Report:
+            return found.optimize(dry_run, most, max_seconds, where, branch=branch)
+
+        if not watch:
+            show_report(run(), output)
+            return
+        from rowlake.cli.watch import keep_watch
+
+        keep_watch(run, interval, output)
+
+
+def rewrite_data_files(
+    table: o.TableName,
+    strategy: Annotated[
+        str, typer.Option("--strategy", help="binpack, sort or zorder.")
+    ] = "binpack",
+    order: Annotated[
+        str | None, typer.Option("--order", help="'a DESC, b'; the table's order by default.")
+    ] = None,
+    where: Where = None,
+    options: Options = None,
+    branch: OnBranch = "main",
+    dry_run: DryRun = False,
+    max_bytes: MaxBytes = None,
+    max_seconds: MaxSeconds = None,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Compact data files, and fold deletes into them."""
+    from rowlake.cli.amounts import size_in_bytes
+
+    given = _pairs(options)
+    most = None if max_bytes is None else size_in_bytes("--max-bytes", max_bytes)
+
+    def run(found: Table) -> Report:
+        return found.rewrite_data_files(
+            strategy,
+            order,
+            where,
+            given,
+            branch=branch,
+            dry_run=dry_run,
+            max_bytes=most,
+            max_seconds=max_seconds,
+        )
+
+    _run(table, run, warehouse, catalog, output, quiet)
+
+
+def rewrite_position_deletes(
+    table: o.TableName,
+    where: Where = None,
+    options: Options = None,
+    branch: OnBranch = "main",
+    dry_run: DryRun = False,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Merge position delete files, or turn them into vectors; no data file is read."""
+    given = _pairs(options)
+
+    def run(found: Table) -> Report:
+        return found.rewrite_position_delete_files(given, where, branch=branch, dry_run=dry_run)
+
+    _run(table, run, warehouse, catalog, output, quiet)
+
+
+def convert_equality_deletes(
+    table: o.TableName,
+    where: Where = None,
+    options: Options = None,
+    branch: OnBranch = "main",
+    dry_run: DryRun = False,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Turn equality deletes into position deletes or vectors."""
+    given = _pairs(options)
+
+    def run(found: Table) -> Report:
+        return found.convert_equality_deletes(where, given, branch=branch, dry_run=dry_run)
+
+    _run(table, run, warehouse, catalog, output, quiet)
+
+
+def rewrite_manifests(
+    table: o.TableName,
+    spec_id: Annotated[
+        int | None, typer.Option("--spec-id", help="Of this partition spec; else the current.")
+    ] = None,
+    branch: OnBranch = "main",
+    dry_run: DryRun = False,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Write manifests anew: few, and clustered by partition."""
+
+    def run(found: Table) -> Report:
+        return found.rewrite_manifests(spec_id=spec_id, branch=branch, dry_run=dry_run)
+
+    _run(table, run, warehouse, catalog, output, quiet)
+
+
+def expire(
+    table: o.TableName,
+    older_than: OlderThan = None,
+    retain_last: Annotated[
+        int | None, typer.Option("--retain-last", help="Keep so many of each branch.")
+    ] = None,
+    snapshot_ids: Annotated[
+        list[int] | None,
+        typer.Option("--snapshot-id", help="Expire this one; may come repeatedly."),
+    ] = None,
+    clean_expired_metadata: Annotated[
+        bool,
+        typer.Option("--clean-expired-metadata", help="Schemas and specs that nothing needs, too."),
+    ] = False,
+    dry_run: DryRun = False,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Expire old snapshots, and delete the files that no other snapshot needs."""
+    moment = _moment(older_than)
+
+    def run(found: Table) -> Report:
+        return found.expire_snapshots(
+            moment,
+            retain_last,
+            snapshot_ids=snapshot_ids,
+            clean_expired_metadata=clean_expired_metadata,
+            dry_run=dry_run,
+        )
+
+    _run(table, run, warehouse, catalog, output, quiet)
+
+
+def orphans(
+    table: o.TableName,
+    older_than: OlderThan = None,
+    location: Annotated[
+        str | None, typer.Option("--location", help="Look here; else where the table is.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Even files of the last day, if --older-than says so.")
+    ] = False,
+    delete: Delete = False,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Find files that belong to nothing, and with --delete remove them."""
+    moment = _moment(older_than)
+
+    def run(found: Table) -> Report:
+        return found.remove_orphan_files(moment, location, force=force, dry_run=not delete)
+
+    _run(table, run, warehouse, catalog, output, quiet)
+
+
+def vacuum(
+    table: o.TableName,
+    retain_hours: Annotated[
+        float | None, typer.Option("--retain-hours", help="Keep so much; a week by default.")
+    ] = None,
+    delete: Delete = False,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Expire snapshots and find orphans of a retention, and with --delete remove them."""
+
+    def run(found: Table) -> Report:
+        return found.vacuum(retain_hours, dry_run=not delete)
+
+    _run(table, run, warehouse, catalog, output, quiet)
+
+
+def stats(
+    table: o.TableName,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A,B", help="These; else all that can be.")
+    ] = None,
+    partitions: Annotated[
+        bool, typer.Option("--partitions", help="Count partitions instead of distinct values.")
+    ] = False,
+    dry_run: DryRun = False,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Count distinct values of columns (or what partitions hold) into a statistics file."""
+    if partitions and columns is not None:
+        raise typer.BadParameter("give either --columns or --partitions")
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+
+    def run(found: Table) -> Report:
+        if partitions:
+            return found.compute_partition_stats(dry_run=dry_run)
+        return found.compute_table_stats(columns=names, dry_run=dry_run)
+
+    _run(table, run, warehouse, catalog, output, quiet)
+
+
+def rollback(
+    table: o.TableName,
+    snapshot_id: Annotated[
+        int | None, typer.Option("--snapshot-id", help="Back to this snapshot.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", help="Back to what was current at this time.")
+    ] = None,
+    branch: OnBranch = "main",
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+) -> None:
+    """Move a branch back to an earlier snapshot; no file is deleted."""
+    from rowlake.cli.views import rolled_back
+
+    if (snapshot_id is None) == (as_of is None):
+        raise typer.BadParameter("give either --snapshot-id or --as-of")
+    with o.open_lake(warehouse, catalog) as lake:
+        show_report(rolled_back(lake.table(table), snapshot_id, as_of, branch), output)
+
+
+def _run(
+    table: str,
+    run: Callable[[Table], Report],
+    warehouse: str | None,
+    catalog: str | None,
+    output: Output,
+    quiet: bool,
+) -> None:
+    lake: Lake
+    with o.open_lake(warehouse, catalog) as lake:
+        lake.engine.progress = not quiet
+        show_report(run(lake.table(table)), output)
+
+
+def _pairs(texts: list[str] | None) -> dict[str, Any]:
+    from rowlake.cli.amounts import pair
+
+    return dict(pair("--option", text) for text in texts or ())
+
+
+def _moment(text: str | None) -> Any:
+    from rowlake.cli.amounts import moment
+
+    return None if text is None else moment(text)

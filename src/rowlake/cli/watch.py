@@ -1,0 +1,63 @@
+"""`rowlake optimize --watch`: round after round until Ctrl-C, a line for each.
+
+What may be well the next time (a conflict, an outcome that is not known, storage or catalog out of
+reach) does not end it: the next round comes later and later, until one is well again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from rowlake.cli.output import Output, plain
+from rowlake.errors import CommitConflictError, CommitStateUnknownError, EngineError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TRANSIENT = (CommitConflictError, CommitStateUnknownError, StorageError, EngineError)
+LONGEST_PAUSE = 600.0
+
+
+def keep_watch(
+    run: Callable[[], Any],
+    interval: float,
+    output: Output,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Run rounds until Ctrl-C, which ends it well: what was committed stays."""
+    failures = 0
+    try:
+        while True:
+            try:
+                report = run()
+            except TRANSIENT as error:
+                failures += 1
+                _say(f"failed, will try again: {error}", None, output)
+            else:
+                failures = 0
+                _say(report.summary(), report, output)
+            sleep(pause(interval, failures))
+    except KeyboardInterrupt:
+        print("rowlake: stopped watching; what was committed stays", file=sys.stderr)
+
+
+def pause(interval: float, failures: int) -> float:
+    """Return how long to wait: twice as long after each failure, up to ten minutes."""
+    if not failures:
+        return interval
+    return max(interval, min(interval * 2.0 ** min(failures, 32), LONGEST_PAUSE))
+
+
+def _say(text: str, report: Any, output: Output) -> None:
+    now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+    if output is Output.JSON:
+        told = {"at": now, "said": text, "report": None if report is None else report.to_dict()}
+        line = json.dumps(told, default=plain, ensure_ascii=False)
+    else:
+        line = f"{now}  {text}"
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
