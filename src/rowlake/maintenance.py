@@ -24,12 +24,14 @@ if TYPE_CHECKING:
         partition_stats,
         position_deletes,
         rewrite,
+        table_path,
         table_stats,
     )
+    from rowlake.maintain import erase as erasing
     from rowlake.maintain import vacuum as vacuuming
     from rowlake.model.health import Health
     from rowlake.model.predicate import Predicate
-    from rowlake.sql import procedures_orphans, rewriting
+    from rowlake.sql import key_predicates, procedures_orphans, rewriting
 else:  # loaded at their first use
     equality_deletes, position_deletes = deferred(
         "rowlake.maintain", "equality_deletes position_deletes"
@@ -38,8 +40,13 @@ else:  # loaded at their first use
         "rowlake.maintain", "expire manifests orphans rewrite vacuum"
     )
     health, optimize = deferred("rowlake.maintain", "health optimize")
-    partition_stats, table_stats = deferred("rowlake.maintain", "partition_stats table_stats")
-    procedures_orphans, rewriting = deferred("rowlake.sql", "procedures_orphans rewriting")
+    partition_stats, table_path, table_stats = deferred(
+        "rowlake.maintain", "partition_stats table_path table_stats"
+    )
+    (erasing,) = deferred("rowlake.maintain", "erase")
+    key_predicates, procedures_orphans, rewriting = deferred(
+        "rowlake.sql", "key_predicates procedures_orphans rewriting"
+    )
 
 
 class Maintenance:
@@ -301,5 +308,54 @@ class Maintenance:
         """Count what each partition holds into a file that the metadata names."""
         self._handle, report = partition_stats.compute_partition_stats(
             self.handle, self._engine, snapshot_id=snapshot_id, dry_run=dry_run
+        )
+        return report
+
+    def erase(
+        self,
+        keys: Any = None,
+        *,
+        where: str | Predicate | None = None,
+        drop_tags: bool = False,
+        dry_run: bool = False,
+    ) -> erasing.EraseReport:
+        """Remove rows from the table and from all of its history, and prove it.
+
+        `keys` are values of the one identifier field, or rows of key columns as dicts; or `where`
+        says which rows, comparing columns with literals. Snapshots that hold such rows expire; tags
+        that do are dropped only with `drop_tags`.
+        """
+        handle = self.handle
+        predicate = key_predicates.rows_to_erase(handle, keys, where)
+        self._handle, report = erasing.erase(
+            handle, self._engine, predicate, drop_tags=drop_tags, dry_run=dry_run
+        )
+        return report
+
+    def rewrite_table_path(
+        self,
+        source_prefix: str,
+        target_prefix: str,
+        *,
+        start_version: str | None = None,
+        end_version: str | None = None,
+        staging_location: str | None = None,
+        create_file_list: bool = True,
+        dry_run: bool = False,
+    ) -> table_path.RewriteTablePathReport:
+        """Stage the table's metadata with another prefix in its paths, and list what to copy.
+
+        Versions are names of metadata files: with a start, only what came after it.
+        """
+        _, report = table_path.rewrite_table_path(
+            self.handle,
+            self._engine,
+            source_prefix=source_prefix,
+            target_prefix=target_prefix,
+            start_version=start_version,
+            end_version=end_version,
+            staging_location=staging_location,
+            create_file_list=create_file_list,
+            dry_run=dry_run,
         )
         return report

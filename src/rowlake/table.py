@@ -36,7 +36,14 @@ if TYPE_CHECKING:
     from rowlake.rowlevel import blind, strategy
     from rowlake.rowlevel import delete as deletion
     from rowlake.rowlevel import upsert as upserting
-    from rowlake.sql import assignments, condition, execute_row_level, refusals, row_statements
+    from rowlake.sql import (
+        assignments,
+        condition,
+        execute_row_level,
+        refusals,
+        row_statements,
+        whole_condition,
+    )
     from rowlake.verbs import alter, branches, ingest, inspect, pick, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
@@ -45,8 +52,9 @@ else:  # loaded at their first use: a look at a table needs few of them
     blind, deletion, strategy, upserting = deferred(
         "rowlake.rowlevel", "blind delete strategy upsert"
     )
-    assignments, condition, execute_row_level, refusals, row_statements = deferred(
-        "rowlake.sql", "assignments condition execute_row_level refusals row_statements"
+    assignments, condition, execute_row_level, refusals, row_statements, whole_condition = deferred(
+        "rowlake.sql",
+        "assignments condition execute_row_level refusals row_statements whole_condition",
     )
     alter, branches, ingest, inspect, pick, read, wap, write = deferred(
         "rowlake.verbs", "alter branches ingest inspect pick read wap write"
@@ -203,7 +211,16 @@ class Table(Maintenance):
     ) -> Result:
         """Replace all rows, those that a filter selects, or (dynamic) the partitions hit."""
         handle, chosen = self.for_write(options)
-        predicate = None if where is None else _whole_predicate(where, handle)
+        predicate = (
+            None
+            if where is None
+            else whole_condition.whole_condition(
+                where,
+                view_of(handle).schema,
+                f"Cannot overwrite {self.name}",
+                " Use DELETE and append for anything else.",
+            )
+        )
         landed, result = write.overwrite(
             handle, self._engine, rows, chosen, where=predicate, dynamic=dynamic
         )
@@ -406,22 +423,6 @@ class Table(Maintenance):
 
     def _change(self, operation: str, make: Any) -> None:
         self._handle = commit.commit_metadata(self.handle, operation, make)
-
-
-def _whole_predicate(where: str | Predicate, handle: TableHandle) -> Predicate:
-    """Return a filter that says all that the text says; what removes rows must not say less."""
-    schema = view_of(handle).schema
-    if not isinstance(where, str):
-        return plan.bind(where, schema)
-    pushed = condition.pushed_condition(where, schema)
-    if not pushed.exact:
-        for path in condition.unknown_columns(where, schema):
-            raise refusals.no_such_column(path, schema.arrow.names, where)
-        raise InvalidStatementError(
-            f"Cannot overwrite {handle.name} where {where}: the filter must compare columns with "
-            "literals. Use DELETE and append for anything else."
-        )
-    return plan.bind(pushed.predicate, schema)
 
 
 def _said_by(where: str | Predicate, handle: TableHandle) -> Predicate:

@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 class Clustering:
     """Which manifests to write anew: those of a spec; `sort_by` names partition fields (or none).
 
-    Entries are sorted by these fields first, then by the other ones in the spec's order.
+    Entries are sorted by these fields first, then by the other ones in the spec's order. With
+    `always` manifests that are fine are written anew too, so that entries of removed files go.
     """
 
     spec_id: int
     sort_by: tuple[str, ...] = ()
+    always: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Rewritten:
         return listed.filter(pc.invert(pc.is_in(listed["location"], self.replaced["location"])))
 
 
-class _Unwritten(Storage):
+class UnwrittenStorage(Storage):
     """Storage that forgets what is written: to see what would be."""
 
     def write(self, location: str, data: bytes) -> None:
@@ -83,14 +85,15 @@ def rewrite_manifests(
         if found is None:
             continue
         replaced.append(group)
-        added.append(sink.write(found, clustering.spec_id, content))
+        if found.num_rows:
+            added.append(sink.write(found, clustering.spec_id, content))
         entries += found.num_rows
     written = () if dry_run else tuple(target.written)
     return Rewritten(pa.concat_tables(replaced), pa.concat_tables(added), entries, written)
 
 
 def _unwritten(target: ManifestSet) -> ManifestSet:
-    return replace(target, storage=_Unwritten(target.storage.properties), written=[])
+    return replace(target, storage=UnwrittenStorage(target.storage.properties), written=[])
 
 
 def _sorted_entries(
@@ -98,16 +101,19 @@ def _sorted_entries(
 ) -> pa.Table | None:
     """Return what new manifests of a group hold, in order; None where the group is fine."""
     largest = pc.max(group["manifest_length"]).as_py() or 0
-    if group.num_rows == 0 or (group.num_rows == 1 and largest <= target.target_size_in_bytes):
+    is_one = group.num_rows == 1 and largest <= target.target_size_in_bytes
+    if group.num_rows == 0 or (is_one and not clustering.always):
         return None
-    found = read_manifests(group, target.view, target.storage)[clustering.spec_id]
+    found = read_manifests(group, target.view, target.storage).get(clustering.spec_id)
+    if found is None:
+        return target.empty_entries(clustering.spec_id)
     ranks = partition_ranks(found["partition"])
     first = sort_positions(target.view, clustering)
     others = [at for at in range(len(ranks)) if at not in first]
     order = np.lexsort([ranks[at] for at in reversed([*first, *others])]) if ranks else None
     entries = found if order is None else found.take(pa.array(order))
     entries = target.rewritten_entries(entries, pa.repeat(pa.scalar(False), entries.num_rows))
-    if _is_clustered(group, [ranks[at] for at in first], found.num_rows):
+    if not clustering.always and _is_clustered(group, [ranks[at] for at in first], found.num_rows):
         content = group["content"][0].as_py()
         anew = _unwritten(target).write(entries, clustering.spec_id, content)
         if anew.num_rows == group.num_rows:

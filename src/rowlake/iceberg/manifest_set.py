@@ -83,8 +83,11 @@ class ManifestSet:
         """Return the live entries of one manifest (a table of one row)."""
         spec_id = manifest["partition_spec_id"][0].as_py()
         found = read_manifests(manifest, self.view, self.storage)
-        empty = files_schema(self.partition_type(spec_id)).empty_table()
-        return found.get(spec_id, empty)
+        return found.get(spec_id, self.empty_entries(spec_id))
+
+    def empty_entries(self, spec_id: int) -> pa.Table:
+        """Return no entries of a spec."""
+        return files_schema(self.partition_type(spec_id)).empty_table()
 
     def carried_entries(self, manifest: pa.Table) -> pa.Table:
         """Return what of one manifest goes on into this snapshot when manifests are merged.

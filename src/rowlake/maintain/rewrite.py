@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.commit.carry import Carry
@@ -22,8 +23,10 @@ from rowlake.iceberg.metadata import snapshot_info
 from rowlake.maintain.dangling import remove_dangling_deletes
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.maintain.rewrite_kernel import REWRITTEN, rewrite_kernel
+from rowlake.maintain.rewrite_locate import by_row_id
+from rowlake.maintain.rewrite_ordered import rewrite_ordered
 from rowlake.maintain.rewrite_plan import RewriteOptions, plan_groups, within_bytes
-from rowlake.maintain.rewrite_tasks import Layout, done_of, rewrite_tasks
+from rowlake.maintain.rewrite_tasks import Done, Layout, done_of, making_of
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.report import Report
 from rowlake.storage.files import Storage
@@ -37,9 +40,9 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
-    from rowlake.maintain.rewrite_kernel import RewriteTask
+    from rowlake.maintain.rewrite_locate import ByRowId
     from rowlake.maintain.rewrite_plan import FileGroup
-    from rowlake.maintain.rewrite_tasks import Done
+    from rowlake.maintain.rewrite_tasks import Making
     from rowlake.model.predicate import Predicate
 
 VERB = "rewrite_data_files"
@@ -101,6 +104,17 @@ def rewrite_data_files(
     return run.handle, run.reported()
 
 
+def rewrite_files(
+    handle: TableHandle, engine: Engine, locations: frozenset[str], branch: str
+) -> TableHandle:
+    """Rewrite these data files of a branch, whatever their size; their deletes are folded in."""
+    run = _Run(handle, engine, Request(options={"rewrite-all": "true"}, branch=branch))
+    groups = [kept for group in run.planned() if (kept := group.of(locations)).files]
+    if groups:
+        run.rewrite(groups)
+    return run.handle
+
+
 class _Run:
     """One compaction; `report` grows with each commit."""
 
@@ -143,14 +157,11 @@ class _Run:
 
     def foreseen(self, groups: list[FileGroup]) -> RewriteReport:
         """Return what a real run would do."""
-        tasks = rewrite_tasks(groups, self.view, self.options, self.request.layout)
-        sizes = self.options.sizes
+        making = making_of(self.view, self.options, self.request.layout)
         return replace(
             self.report,
             rewritten_data_files_count=sum(len(group.files) for group in groups),
-            added_data_files_count=len(tasks)
-            if self.request.layout.keeps_order
-            else sum(sizes.output_files(group.live_bytes) for group in groups),
+            added_data_files_count=sum(making.foreseen_files(group) for group in groups),
             rewritten_bytes_count=sum(group.size_in_bytes for group in groups),
             groups=len(groups),
             files=tuple(file.location for group in groups for file in group.files),
@@ -172,12 +183,13 @@ class _Run:
             self._count(failed_data_files_count=_files_in(groups))
 
     def _rewrite(self, groups: list[FileGroup]) -> None:
-        tasks = rewrite_tasks(groups, self.view, self.options, self.request.layout)
+        making = making_of(self.view, self.options, self.request.layout)
         with self.phases.phase("write"):
-            done = self._done(tasks)
+            done = self._done(groups, making)
         change = self._change(done)
         folder = self.view.properties.get("write.data.path") or f"{self.view.location}/data"
-        carry = Carry(change, done.parts, self.storage, folder.rstrip("/"))
+        locate = self._locate(groups, making, done) if self.view.format_version >= 3 else None
+        carry = Carry(change, done.parts, self.storage, folder.rstrip("/"), locate)
         with self.phases.phase("commit"):
             self.handle, committed = commit_or_raise(
                 self.handle, change, self.storage, VERB, rebase=carry
@@ -198,22 +210,41 @@ class _Run:
             files=tuple(sorted(landed.removed_data)),
         )
 
-    def _done(self, tasks: list[RewriteTask]) -> Done:
+    def _done(self, groups: list[FileGroup], making: Making) -> Done:
+        large = [group for group in groups if making.is_large(group)]
+        others = [group for group in groups if not making.is_large(group)]
         try:
-            answers = self.engine.run(
-                rewrite_kernel,
-                tasks,
-                REWRITTEN,
-                size_in_bytes=sum(f.file_size_in_bytes for task in tasks for f in task.files),
-                label=f"compacting {self.view.name}",
-                progress=self.request.progress,
-            )
+            done = [self._by_one_task_each(others, making)] if others else []
+            # One after the other: what is split lies on a disk, all of a group at once.
+            done += [self._in_ranges(group, making) for group in large]
         except BaseException:
             # The answers of tasks that had finished are lost, so their files are looked for.
             with suppress(RowlakeError):
-                remove_attempt(tasks[0].write, self.storage)
+                remove_attempt(making.write, self.storage)
             raise
+        return Done(
+            pa.concat_tables([each.files for each in done]),
+            tuple(part for each in done for part in each.parts),
+        )
+
+    def _by_one_task_each(self, groups: list[FileGroup], making: Making) -> Done:
+        tasks = making.tasks(groups)
+        answers = self.engine.run(
+            rewrite_kernel,
+            tasks,
+            REWRITTEN,
+            size_in_bytes=sum(group.size_in_bytes for group in groups),
+            label=f"compacting {self.view.name}",
+            progress=self.request.progress,
+        )
         return done_of(answers, tasks)
+
+    def _in_ranges(self, group: FileGroup, making: Making) -> Done:
+        return rewrite_ordered(self.view, self.engine, group, making, self.request.progress)
+
+    def _locate(self, groups: list[FileGroup], making: Making, done: Done) -> ByRowId:
+        sources = {file.location: file for group in groups for file in group.files}
+        return by_row_id(self.engine, making.context, sources, done.files)
 
     def _change(self, done: Done) -> Change:
         snapshot = self.view.snapshot

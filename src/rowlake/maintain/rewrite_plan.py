@@ -86,6 +86,7 @@ class RewriteOptions:
     remove_dangling_deletes: bool
     output_spec_id: int
     max_files: int | None
+    ranges_per_file: int = 1
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None, view: TableView) -> RewriteOptions:
@@ -109,7 +110,19 @@ class RewriteOptions:
             max_files=given.whole("max-files-to-rewrite", NEVER)
             if "max-files-to-rewrite" in given
             else None,
+            ranges_per_file=_ordering(given),
         )
+
+
+def _ordering(given: Given) -> int:
+    """Check the options of sorting; return into how many ranges the rows of a file are split.
+
+    The others say what sizes Spark's shuffles and Iceberg's Z-values have; there are none here.
+    """
+    given.positive("compression-factor", 1.0)
+    given.whole("var-length-contribution", 8)
+    given.whole("max-output-size", NEVER)
+    return given.whole("shuffle-partitions-per-file", 1)
 
 
 @dataclass(frozen=True)
@@ -127,6 +140,15 @@ class FileGroup:
     def size_in_bytes(self) -> int:
         """The bytes that are read."""
         return sum(file.file_size_in_bytes for file in self.files)
+
+    def of(self, locations: frozenset[str]) -> FileGroup:
+        """Return the group with some of its files alone."""
+        kept = [place for place, file in enumerate(self.files) if file.location in locations]
+        return FileGroup(
+            tuple(self.files[place] for place in kept),
+            tuple(self.partitions[place] for place in kept),
+            self.live_bytes * len(kept) / max(len(self.files), 1),
+        )
 
 
 @dataclass(frozen=True)

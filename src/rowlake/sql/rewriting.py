@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.rewrite_tasks import Layout
+from rowlake.maintain.zcurve import check_columns
 from rowlake.model.partition import SortField
 from rowlake.model.schema import field_id
-from rowlake.plan.bind import bind, resolve
-from rowlake.sql.condition import pushed_condition, unknown_columns
+from rowlake.plan.bind import resolve
 from rowlake.sql.cursor import Cursor
-from rowlake.sql.refusals import no_such_column
 from rowlake.sql.terms import take_sort_terms
+from rowlake.sql.whole_condition import whole_condition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,17 +25,9 @@ STRATEGIES = ("binpack", "sort", "zorder")
 
 def files_where(view: TableView, where: str | Predicate | None) -> Predicate | None:
     """Return the filter of the files to rewrite: those that may hold a matching row."""
-    if where is None or not isinstance(where, str):
-        return None if where is None else bind(where, view.schema)
-    pushed = pushed_condition(where, view.schema)
-    if not pushed.exact:
-        for path in unknown_columns(where, view.schema):
-            raise no_such_column(path, view.schema.arrow.names, where)
-        raise InvalidStatementError(
-            f"Cannot rewrite files of {view.name} where {where}: the filter must compare columns "
-            "with literals."
-        )
-    return bind(pushed.predicate, view.schema)
+    if where is None:
+        return None
+    return whole_condition(where, view.schema, f"Cannot rewrite files of {view.name}")
 
 
 def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None) -> Layout:
@@ -91,7 +83,9 @@ def _zorder(view: TableView, names: list[str]) -> Layout:
         raise InvalidStatementError(
             f"Cannot Z-order {view.name}: give the columns, such as order='zorder(a, b)'."
         )
-    return Layout(zorder=tuple(_field_id(view, _path(name)) for name in names))
+    columns = tuple(_field_id(view, _path(name)) for name in names)
+    check_columns(view.schema, columns)
+    return Layout(zorder=columns)
 
 
 def _path(name: str) -> tuple[str, ...]:
