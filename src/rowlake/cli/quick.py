@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from importlib.abc import MetaPathFinder
 
-LOOKS = frozenset({"tables", "describe", "history", "snapshots", "files"})
+LOOKS = frozenset({"tables", "describe", "history", "snapshots", "files", "health"})
 _SPARED = "pandas"
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from rowlake.iceberg.expire import Asked, expiry_of
 from rowlake.maintain.advice import advice
-from rowlake.model.health import Finding, Verdict
+from rowlake.model.health import Finding, Verdict, count_text
 from rowlake.model.plan import size_text
 from rowlake.write.properties import parse_flag, parse_integer
 
@@ -71,8 +71,12 @@ def check_metadata(survey: Survey) -> Finding:
     if size is None:
         return Finding("metadata file", None, "none yet", Verdict.OK, "The table is not made yet.")
     metadata = survey.handle.metadata
-    parts = f"{len(metadata.snapshots):,} snapshots, {len(metadata.metadata_log):,} log entries"
-    shown = f"{size_text(size)} ({parts}, {len(metadata.schemas):,} schemas)"
+    parts = (
+        count_text(len(metadata.snapshots), "snapshot"),
+        count_text(len(metadata.schemas), "schema"),
+        f"{len(metadata.metadata_log):,} in the log",
+    )
+    shown = f"{size_text(size)} ({', '.join(parts)})"
     if size < METADATA_WATCH_BYTES:
         why = "Every commit writes it whole, and it is small."
         return Finding("metadata file", size, shown, Verdict.OK, why)

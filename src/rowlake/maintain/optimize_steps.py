@@ -13,6 +13,7 @@ from rowlake.maintain.manifests import rewrite_manifests
 from rowlake.maintain.position_deletes import rewrite_position_delete_files
 from rowlake.maintain.rewrite import Request, rewrite_data_files
 from rowlake.maintain.rewrite_tasks import Layout
+from rowlake.model.health import count_text
 from rowlake.model.plan import size_text
 
 if TYPE_CHECKING:
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.maintain.costs import Step
+    from rowlake.maintain.rewrite import RewriteReport
     from rowlake.model.predicate import Predicate
     from rowlake.model.report import Report
 
-# Groups are committed in parts, and one that is lost is not too much work lost.
+# Large work is committed in parts, so that not too much is lost with one; each adds a snapshot.
 GROUP_BYTES = 10 << 30
+COMMIT_BYTES = 1 << 30
 COMMITS = 10
 
 
@@ -73,25 +76,30 @@ def _rewrite(handle: TableHandle, engine: Engine, step: Step, limits: Limits) ->
         max_seconds=limits.max_seconds,
     )
     handle, report = rewrite_data_files(handle, engine, request)
-    text = (
-        f"{report.rewritten_data_files_count:,} data files of "
-        f"{size_text(report.rewritten_bytes_count)} became {report.added_data_files_count:,}"
-    )
+    return Outcome(handle, report, _rewrite_text(report), report.rewritten_bytes_count)
+
+
+def _rewrite_text(report: RewriteReport) -> str:
+    size = size_text(report.rewritten_bytes_count)
+    files = count_text(report.rewritten_data_files_count, "data file")
+    text = f"{files} of {size} became {report.added_data_files_count:,}"
     if report.removed_delete_files_count:
-        text += f", {report.removed_delete_files_count:,} delete files went"
+        text += f", {count_text(report.removed_delete_files_count, 'delete file')} went"
     if report.given_up_files_count:
         text += f", {report.given_up_files_count:,} were left to other writers"
     if report.failed_data_files_count:
         text += f", {report.failed_data_files_count:,} failed"
-    return Outcome(handle, report, text, report.rewritten_bytes_count)
+    return text
 
 
 def rewrite_options(step: Step, limits: Limits) -> dict[str, Any]:
     """Return the options of a compaction that lands in parts and stays within its budget."""
     group = GROUP_BYTES if limits.max_bytes is None else min(GROUP_BYTES, limits.max_bytes)
+    size = step.rewrites if limits.max_bytes is None else min(step.rewrites, limits.max_bytes)
+    commits = min(-(-size // COMMIT_BYTES), COMMITS)
     return {
-        "partial-progress.enabled": "true",
-        "partial-progress.max-commits": str(COMMITS),
+        "partial-progress.enabled": str(commits > 1).lower(),
+        "partial-progress.max-commits": str(max(commits, 1)),
         "max-file-group-size-bytes": str(max(group, 1)),
         "remove-dangling-deletes": "true",
         **step.options,
@@ -102,10 +110,8 @@ def _positions(handle: TableHandle, engine: Engine, step: Step, limits: Limits) 
     handle, report = rewrite_position_delete_files(
         handle, engine, options=step.options, where=limits.where, branch=limits.branch
     )
-    text = (
-        f"{report.rewritten_delete_files_count:,} delete files became "
-        f"{report.added_delete_files_count:,}"
-    )
+    files = count_text(report.rewritten_delete_files_count, "delete file")
+    text = f"{files} became {report.added_delete_files_count:,}"
     return Outcome(handle, report, text, report.rewritten_bytes_count)
 
 
@@ -113,26 +119,23 @@ def _equality(handle: TableHandle, engine: Engine, step: Step, limits: Limits) -
     handle, report = convert_equality_deletes(
         handle, engine, options=step.options, where=limits.where, branch=limits.branch
     )
-    text = (
-        f"{report.removed_equality_delete_files_count:,} equality delete files went, "
-        f"{report.rows_deleted:,} rows are marked by position"
-    )
+    files = count_text(report.removed_equality_delete_files_count, "equality delete file")
+    text = f"{files} went, {count_text(report.rows_deleted, 'row')} marked by position"
     return Outcome(handle, report, text, step.rewrites)
 
 
 def _manifests(handle: TableHandle, engine: Engine, step: Step, limits: Limits) -> Outcome:
     handle, report = rewrite_manifests(handle, engine, branch=limits.branch)
-    text = f"{report.rewritten_manifests_count:,} manifests became {report.added_manifests_count:,}"
+    files = count_text(report.rewritten_manifests_count, "manifest")
+    text = f"{files} became {report.added_manifests_count:,}"
     return Outcome(handle, report, text, step.rewrites)
 
 
 def _expire(handle: TableHandle, engine: Engine, step: Step, limits: Limits) -> Outcome:
     del step, limits
     handle, report = expire_snapshots(handle, engine, stream_results=True)
-    text = (
-        f"{len(report.expired_snapshot_ids):,} snapshots expired, "
-        f"{report.deleted_data_files_count:,} data files went"
-    )
+    count = count_text(len(report.expired_snapshot_ids), "snapshot")
+    text = f"{count} expired, {count_text(report.deleted_data_files_count, 'data file')} went"
     return Outcome(handle, report, text)
 
 

@@ -226,12 +226,15 @@ def test_a_filter_keeps_to_its_files_and_off_metadata(lake, ran) -> None:
 
 
 def test_compaction_lands_in_parts_within_the_budget() -> None:
-    step = Step("rewrite_data_files", "", 0, 0, 0, {}, {"delete-file-threshold": "1"})
+    step = Step("rewrite_data_files", "", 0, 0, 4 << 30, {}, {"delete-file-threshold": "1"})
     options = rewrite_options(step, Limits(max_bytes=77))
     assert options["max-file-group-size-bytes"] == "77"
-    assert options["partial-progress.enabled"] == "true"
+    assert options["partial-progress.enabled"] == "false"  # one commit is no part
     assert options["delete-file-threshold"] == "1"
-    assert rewrite_options(step, Limits())["max-file-group-size-bytes"] == str(10 << 30)
+    options = rewrite_options(step, Limits())
+    assert options["max-file-group-size-bytes"] == str(10 << 30)
+    assert options["partial-progress.enabled"] == "true"
+    assert options["partial-progress.max-commits"] == "4"
 
 
 # --- what goes wrong
