@@ -34,8 +34,14 @@ LISTING_THREADS = 16
 # Manifests are read in parts of about so many bytes; parsed they are some times larger.
 PART_BYTES = 64 * 1024 * 1024
 VERSION_HINT = "version-hint.text"
-# The same files under several names (`rowlake.storage.locations`).
-_SPELLINGS = ((r"^(?i:s3[an]?)://", "s3://"), (r"^(?i:gcs)://", "gs://"), (r"^(?i:file):/+", "/"))
+# The same files under several names (`rowlake.storage.locations`): beginning, pattern, one name.
+_SPELLINGS = (
+    ("s3", r"^(?i:s3[an]?)://", "s3://"),
+    ("file:", r"^(?i:file):/+", "/"),
+    ("gcs", r"^(?i:gcs)://", "gs://"),
+    ("abfss", r"^(?i:abfss)://", "abfs://"),
+    ("wasbs", r"^(?i:wasbs)://", "wasb://"),
+)
 
 
 class Kind(enum.IntEnum):
@@ -187,6 +193,7 @@ def without(files: pa.Table, others: pa.Table) -> pa.Table:
 def places(locations: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return locations in one spelling: `s3a://` and `s3n://` as `s3://`, `file:///a` as `/a`."""
     found = locations.cast(pa.large_string())
-    for spelled, plain in _SPELLINGS:
-        found = pc.replace_substring_regex(found, pattern=spelled, replacement=plain)
+    for beginning, spelled, plain in _SPELLINGS:
+        if pc.any(pc.starts_with(found, beginning, ignore_case=True)).as_py():
+            found = pc.replace_substring_regex(found, pattern=spelled, replacement=plain)
     return found

@@ -156,8 +156,9 @@ def test_a_difference_sees_through_spellings():
     others = of_kind(["s3://b/x", "file:///a/c", "/a/b", "gcs://b/z"], Kind.DATA)
     assert locations(without(ours, others)) == ["s3a://b/y"]
     assert locations(without(ours, REACHABLE.empty_table())) == locations(ours)
-    odd = pa.chunked_array([["S3N://b/s3a://x", "file:///p%20q", "hdfs://h/file:/x"]])
-    assert places(odd).to_pylist() == ["s3://b/s3a://x", "/p%20q", "hdfs://h/file:/x"]
+    odd = ["S3N://b/s3a://x", "file:///p%20q", "hdfs://h/file:/x", "ABFSS://c@h/x", "s3data/y"]
+    plain = ["s3://b/s3a://x", "/p%20q", "hdfs://h/file:/x", "abfs://c@h/x", "s3data/y"]
+    assert places(pa.chunked_array([odd])).to_pylist() == plain
 
 
 def test_files_that_come_twice_are_one():
