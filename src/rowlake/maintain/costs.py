@@ -16,7 +16,7 @@ Files that are rewritten have their deletes folded in: steps on deletes count on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +53,10 @@ SORT_PASSES, COPY_PASSES = 3, 2
 
 @dataclass(frozen=True)
 class Step:
-    """One verb that could run: `rewrites` is what counts against a budget of bytes."""
+    """One verb that could run: `rewrites` is what counts against a budget of bytes.
+
+    `instead` is less work, for where there is no room for this.
+    """
 
     verb: str
     why: str
@@ -62,6 +65,7 @@ class Step:
     rewrites: int
     arguments: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    instead: Step | None = None
 
     @property
     def pays(self) -> bool:
@@ -122,13 +126,23 @@ def balance(step: Step) -> str:
 
 def rewriting(survey: Survey) -> Step | NoStep:
     """Return the compaction: a sort where the table has an order and is far from it."""
-    verb = "rewrite_data_files"
+    packing, sorting = _packing(survey), _sorting(survey)
+    if sorting is None or not sorting.pays:
+        return packing
+    return replace(sorting, instead=packing if isinstance(packing, Step) else None)
+
+
+def _sorting(survey: Survey) -> Step | None:
     depth = sort_depth(survey)
-    if depth is not None and depth.average >= checks.DEPTH_ACT:
-        why = f"{depth.average:.1f} files hold a value of {depth.column}, the table's order"
-        saved = FILTERED_SHARE * (depth.average - 1) * float(survey.sizes.mean())
-        options = {"rewrite-all": "true"}
-        return _rewrite(survey, why, saved, SORT_PASSES, {"strategy": "sort"}, options)
+    if depth is None or depth.average < checks.DEPTH_ACT:
+        return None
+    why = f"{depth.average:.1f} files hold a value of {depth.column}, the table's order"
+    saved = FILTERED_SHARE * (depth.average - 1) * float(survey.sizes.mean())
+    options = {"rewrite-all": "true"}
+    return _rewrite(survey, why, saved, SORT_PASSES, {"strategy": "sort"}, options)
+
+
+def _packing(survey: Survey) -> Step | NoStep:
     small = checks.check_small_files(survey)
     deleted = checks.check_deleted_rows(survey)
     reasons = [
@@ -137,7 +151,8 @@ def rewriting(survey: Survey) -> Step | NoStep:
         if finding.verdict is not Verdict.OK and finding.command
     ]
     if not reasons:
-        return NoStep(verb, "no partition has many small files, and few rows are deleted")
+        why = "no partition has many small files, and few rows are deleted"
+        return NoStep("rewrite_data_files", why)
     options = {} if deleted.verdict is Verdict.OK else checks.folding_options(survey)
     return _rewrite(survey, ", ".join(reasons), 0.0, COPY_PASSES, {}, options)
 

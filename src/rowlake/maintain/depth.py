@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.model.schema import field_id
+from rowlake.model.transform import apply_transform
 from rowlake.plan.facts import add_metrics, no_facts
 from rowlake.plan.sources import fields_outside_lists
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 FIRST_COLUMNS = 4
 # Where fewer files have bounds of a column, they say little of the table.
 LEAST_KNOWN = 0.5
+_NO_ORDER = ("bucket", "void")
 _WORD = 8
 _CUT = 16  # Iceberg's default length of bounds of texts: truncate(16)
 _FAR = 1e300  # stands for what is infinite, which has no middle
@@ -46,7 +48,10 @@ class Depth:
 
 
 def sort_depth(survey: Survey) -> Depth | None:
-    """Return the depth of the first sort column that partitions do not fix; None without one."""
+    """Return the depth of the first sort key that partitions do not fix.
+
+    None without one, and where bounds of the column say nothing of the key's order (`bucket`).
+    """
     fixed = {
         part.source_id
         for spec_id in survey.plan.data
@@ -55,7 +60,8 @@ def sort_depth(survey: Survey) -> Depth | None:
     }
     for key in survey.view.sort_order.fields:
         if key.source_id not in fixed:
-            return depth_of(survey, key.source_id)
+            ordered = not key.transform.startswith(_NO_ORDER)
+            return depth_of(survey, key.source_id, key.transform) if ordered else None
     return None
 
 
@@ -78,15 +84,21 @@ def _plain_columns(survey: Survey) -> Iterator[int]:
             yield number
 
 
-def depth_of(survey: Survey, number: int) -> Depth | None:
-    """Return the depth of one column; None where too few files have bounds of it."""
+def depth_of(survey: Survey, number: int, transform: str = "identity") -> Depth | None:
+    """Return the depth of one column, or of a transform that keeps its order.
+
+    None where too few files have bounds of it.
+    """
     column = survey.view.schema.by_id.get(number)
     if column is None or number not in fields_outside_lists(survey.view.schema):
         return None
     spans = [_span(table, column, number) for table in survey.plan.data.values()]
     if not spans or any(span is None for span in spans):
         return None
-    lower, upper = (pa.concat_arrays(list(side)) for side in zip(*spans, strict=True))
+    lower, upper = (
+        apply_transform(transform, pa.concat_arrays(list(side)))
+        for side in zip(*spans, strict=True)
+    )
     known = np.asarray(pc.and_(lower.is_valid(), upper.is_valid()))
     if known.sum() < max(LEAST_KNOWN * survey.count, 1):
         return None

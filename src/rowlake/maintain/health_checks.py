@@ -123,6 +123,7 @@ def check_delete_files(survey: Survey) -> Finding:
     shown = f"{kinds}; {average:.1f} for each of {count_text(int(touched.sum()), 'data file')}"
     if average <= DELETES_WATCH:
         why = "At most one delete file is opened for a data file."
+        shown = shown if files or vectors else "none"
         return Finding("position deletes", average, shown, Verdict.OK, why)
     verdict = _graded(average, DELETES_WATCH, DELETES_ACT)
     why = f"Reading one of these data files opens up to {int(deletes.positions.max()):,} of them."

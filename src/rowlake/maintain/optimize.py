@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowlake.catalog.tables import refresh
-from rowlake.errors import CommitConflictError, InvalidStatementError
+from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.maintain.advice import advice
 from rowlake.maintain.costs import NoStep, Step, balance, propose
 from rowlake.maintain.guard import check_outside_transaction
@@ -225,6 +225,8 @@ class _Run:
     def step(self, step: Step, *, dry_run: bool) -> OptimizeStep:
         """Run one step, if there is room for it."""
         refusal = self.budget.refusal(step)
+        if refusal is not None and step.instead is not None:
+            return self.step(step.instead, dry_run=dry_run)
         if refusal is not None:
             return self._told(step, SKIPPED, f"{step.why}; {refusal}")
         why = f"{step.why}; {balance(step)}"
@@ -237,6 +239,8 @@ class _Run:
         except CommitConflictError as error:
             self.handle = refresh(self.handle)
             return self._told(step, GAVE_WAY, f"{why}; {error.cause}")
+        except UnsupportedFeatureError as error:
+            return self._told(step, SKIPPED, str(error))
         seconds = time.perf_counter() - started
         self.handle = outcome.handle
         self.budget.spent_bytes += outcome.bytes_rewritten

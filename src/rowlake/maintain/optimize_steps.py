@@ -95,6 +95,8 @@ def _rewrite_text(report: RewriteReport) -> str:
 def rewrite_options(step: Step, limits: Limits) -> dict[str, Any]:
     """Return the options of a compaction that lands in parts and stays within its budget."""
     group = GROUP_BYTES if limits.max_bytes is None else min(GROUP_BYTES, limits.max_bytes)
+    if "rewrite-all" in step.options:
+        group = max(group, step.rewrites + 1)  # a partition that is sorted in parts is not sorted
     size = step.rewrites if limits.max_bytes is None else min(step.rewrites, limits.max_bytes)
     commits = min(-(-size // COMMIT_BYTES), COMMITS)
     return {

@@ -183,7 +183,42 @@ def test_a_sort_runs_whole_or_not_at_all(lake, ran) -> None:
     table = numbers(lake, sort_by=[OrderBy(("id",))])
     add_files(table, [512 * MB] * 12, lows=[0] * 12, width=1_000)
     assert states(steps_of(table, max_bytes=MB))["rewrite_data_files"] == SKIPPED
-    assert states(steps_of(table, max_bytes=1 << 40))["rewrite_data_files"] == DONE
+    (done,) = steps_of(table, max_bytes=1 << 40).done
+    assert "--strategy sort" in done.command
+
+
+def test_where_there_is_no_room_for_a_sort_small_files_are_merged(lake, ran) -> None:
+    table = numbers(lake, sort_by=[OrderBy(("id",))])
+    add_files(table, [512 * MB] * 6 + [MB] * 6, lows=[0] * 12, width=1_000)
+    (done,) = steps_of(table, max_bytes=100 * MB).done
+    assert done.command == "rowlake rewrite-data-files ns.t"
+    (done,) = steps_of(table).done
+    assert "--strategy sort" in done.command
+
+
+def test_orders_that_bounds_do_not_tell_are_not_sorted_again_and_again(lake) -> None:
+    for number, transform in enumerate(("bucket[4]", "truncate[10000]")):
+        table = numbers(lake, f"t{number}", sort_by=[OrderBy(("id",), transform)])
+        add_files(table, [512 * MB] * 12, lows=[0] * 12, width=1_000)
+        assert "rewrite_data_files" not in [s.verb for s in propose(survey(table.handle))[0]]
+
+
+def test_a_sort_takes_each_partition_whole() -> None:
+    step = Step("rewrite_data_files", "", 0, 0, 50 << 30, {}, {"rewrite-all": "true"})
+    options = rewrite_options(step, Limits())
+    assert int(options["max-file-group-size-bytes"]) > 50 << 30
+
+
+def test_what_a_table_cannot_do_is_left_out(lake, ran, monkeypatch) -> None:
+    def refuses(*_):
+        raise UnsupportedFeatureError("not on version 1")
+
+    runners = {**optimize_steps.RUNNERS, "rewrite_data_files": refuses}
+    monkeypatch.setattr(optimize_steps, "RUNNERS", runners)
+    report = steps_of(crowded(lake))
+    (left,) = [each for each in report.steps if each.verb == "rewrite_data_files"]
+    assert (left.state, left.why) == (SKIPPED, "not on version 1")
+    assert states(report)["rewrite_position_delete_files"] == DONE
 
 
 def test_seconds_bound_which_steps_start(lake, ran, monkeypatch) -> None:
