@@ -228,21 +228,23 @@ def still_archives(python_path: str) -> None:
 
     PySpark calls `importlib.invalidate_caches()` at the start of each task, on which every zip
     importer reads its archive's whole directory again: pyspark.zip, py4j's zip and Spark's core
-    jar, which the JVM puts on PYTHONPATH, cost 0.15 s of CPU per task. They never change while a
-    worker lives; archives that users ship come by another way and are left alone.
+    jar, which the JVM puts on PYTHONPATH, cost 0.15 s of CPU per task, and each large jar of
+    `spark.jars.packages`, which Spark ships to Python too, as much again. They never change while
+    a worker lives; archives of Python code that users ship are left alone.
     """
     archives = tuple(
         entry for entry in python_path.split(os.pathsep) if entry.endswith((".zip", ".jar", ".egg"))
     )
-    if not archives:
-        return
+
+    def is_still(path: str) -> bool:
+        return path.startswith(archives) or path.endswith(".jar")
 
     def hook(path: str) -> _StillArchive:
-        if not path.startswith(archives):
+        if not is_still(path):
             raise ImportError(path)
         return _StillArchive(zipimport.zipimporter(path))
 
     sys.path_hooks.insert(0, hook)
     for path, finder in list(sys.path_importer_cache.items()):
-        if isinstance(finder, zipimport.zipimporter) and path.startswith(archives):
+        if isinstance(finder, zipimport.zipimporter) and is_still(path):
             sys.path_importer_cache[path] = _StillArchive(finder)

@@ -105,16 +105,23 @@ def test_packing_is_reversible():
     assert len(pack(value)) < 1000
 
 
-def test_still_archives_serve_imports_without_being_read_again(tmp_path, monkeypatch):
-    archive = tmp_path / "lib.zip"
+@pytest.mark.parametrize(
+    ("name", "is_told"), [("lib.zip", True), ("shipped.jar", False)], ids=["of Spark", "shipped"]
+)
+def test_still_archives_serve_imports_without_being_read_again(
+    tmp_path, monkeypatch, name, is_told
+):
+    archive = tmp_path / name
     with zipfile.ZipFile(archive, "w") as zipped:
         zipped.writestr("rowlake_test_still/__init__.py", "")
         zipped.writestr("rowlake_test_still/later.py", "VALUE = 41")
     monkeypatch.setattr(sys, "path", [str(archive), *sys.path])
     monkeypatch.setattr(sys, "path_hooks", list(sys.path_hooks))
     monkeypatch.setattr(sys, "path_importer_cache", dict(sys.path_importer_cache))
+    monkeypatch.delitem(sys.modules, "rowlake_test_still", raising=False)
+    monkeypatch.delitem(sys.modules, "rowlake_test_still.later", raising=False)
     importlib.import_module("rowlake_test_still")
-    worker.still_archives(str(archive))
+    worker.still_archives(str(archive) if is_told else "")
     read = []
     monkeypatch.setattr(zipimport, "_read_directory", lambda path: read.append(path) or {})
     importlib.invalidate_caches()
