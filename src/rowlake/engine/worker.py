@@ -237,7 +237,7 @@ def still_archives(python_path: str) -> None:
     )
 
     def is_still(path: str) -> bool:
-        return path.startswith(archives) or path.endswith(".jar")
+        return path.startswith(archives) or f"{path}{os.sep}".find(f".jar{os.sep}") > 0
 
     def hook(path: str) -> _StillArchive:
         if not is_still(path):
