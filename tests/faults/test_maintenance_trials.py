@@ -180,13 +180,16 @@ class Trial:
         assert not self.gone & left, f"orphans left: {sorted(self.gone & left)}"
         if self.act in ("expire", "vacuum"):
             return
-        may_go = self.gone if self.writer is None or self.has_landed else self.gone | self._lost()
-        unexpected = before - left - may_go
+        unexpected = before - left - self.gone - self._may_go()
         assert not unexpected, f"deleted: {sorted(unexpected)}"
 
-    def _lost(self) -> set[str]:
-        assert self.writer is not None
-        return set() if self.moment == "never" else set(self.writer.files)
+    def _may_go(self) -> frozenset[str]:
+        """Return the files of a commit that did not land, else those that the commit replaced."""
+        if self.writer is None:
+            return frozenset()
+        if self.has_landed:
+            return self.shape.live - self.writer.live
+        return frozenset(self.writer.files) if self.moment != "never" else frozenset()
 
 
 def _is_hidden(path: str) -> bool:

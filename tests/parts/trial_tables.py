@@ -15,7 +15,7 @@ from rowlake.commit.metadata import commit_metadata
 from rowlake.model.partition import PartitionBy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rowlake.table import Table
     from tests.parts.memory_s3 import Blob, MemoryStore
@@ -69,12 +69,22 @@ def live_files(table: Table) -> frozenset[str]:
         named.add(snapshot.manifest_list)
         for key, value in snapshot.summary.additional_properties.items():
             named |= {value} if key.startswith("rowlake.") and key.endswith("-file") else set()
-        for manifest in snapshot.manifests(io):
-            named.add(manifest.manifest_path)
-            entries = manifest.fetch_manifest_entry(io, discard_deleted=True)
-            named |= {entry.data_file.file_path for entry in entries}
+        if snapshot.manifest_list not in _REACHED:
+            _REACHED[snapshot.manifest_list] = frozenset(_reached(snapshot.manifests(io), io))
+        named |= _REACHED[snapshot.manifest_list]
     paths = {location.partition("://")[2] for location in named}
     return frozenset(paths | {f"{PATH}/metadata/version-hint.text"})
+
+
+# By manifest list, which never changes: PyIceberg takes its time.
+_REACHED: dict[str, frozenset[str]] = {}
+
+
+def _reached(manifests: list[Any], io: StorageFileIO) -> Iterator[str]:
+    for manifest in manifests:
+        yield manifest.manifest_path
+        for entry in manifest.fetch_manifest_entry(io, discard_deleted=True):
+            yield entry.data_file.file_path
 
 
 def set_statistics(table: Table, store: MemoryStore) -> None:
