@@ -9,7 +9,8 @@ which others may have changed rows of the sources. Goes out: the change for that
 - an equality delete added since: applies to the outputs by itself, since they keep the sequence
   number that the compaction started from, where they are in the partition that it is about;
 - a task whose outputs are in another order than its sources (sorted, or split by another spec)
-  cannot tell where a row went: it is given up where rows of its sources changed.
+  cannot tell by counts where a row went: `locate` looks for it, by row ids, or, where it cannot,
+  the task is given up where rows of its sources changed.
 
 What is given up is left as it was in the table, for the next compaction; the files of it are the
 caller's to remove. A writer never fails because of a compaction that lands here.
@@ -33,7 +34,7 @@ from rowlake.scan.deletes import positions_in
 from rowlake.write.marks import Marked, MarkWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -46,16 +47,22 @@ if TYPE_CHECKING:
     from rowlake.storage.files import Storage
 
     Positions = NDArray[np.int64]
+    Locate = Callable[[RewrittenPart, Mapping[str, Positions | None]], dict[str, Positions] | None]
 
 
 @dataclass(frozen=True)
 class Carry:
-    """One compaction; `delete_folder` is where marks are written."""
+    """One compaction; `delete_folder` is where marks are written.
+
+    `locate` finds rows of sources in the outputs of a part that are in another order, as
+    `RewrittenPart.placed` does of others; it gives None where it cannot tell.
+    """
 
     change: Change
     parts: tuple[RewrittenPart, ...]
     storage: Storage
     delete_folder: str
+    locate: Locate | None = None
 
     @property
     def marked(self) -> frozenset[str]:
@@ -150,9 +157,9 @@ class Carry:
             elif any(not one.is_equality for one in deletes):
                 found = positions_in([one.delete for one in deletes], source.location, self.storage)
                 rows[source.location] = found
-        if rows and not part.keeps_order:
-            return None
-        return part.placed(rows)
+        if not rows or part.keeps_order:
+            return part.placed(rows)
+        return None if self.locate is None else self.locate(part, rows)
 
     def _still_reached(self, part: RewrittenPart) -> bool:
         """Tell whether new equality deletes reach the outputs as they reach the sources."""

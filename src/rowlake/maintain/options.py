@@ -49,6 +49,13 @@ class Given:
             raise self._wrong(name, "a number above 0, up to 1")
         return value
 
+    def positive(self, name: str, default: float) -> float:
+        """Return a number above 0."""
+        value = self._number(name, default, float, "a number above 0", 0)
+        if not value > 0:
+            raise self._wrong(name, "a number above 0")
+        return value
+
     def flag(self, name: str, *, default: bool) -> bool:
         """Return true or false."""
         text = str(self._options.get(name, default)).strip().lower()

@@ -2,28 +2,32 @@
 
 Comes in: whole data files with the deletes that apply. Goes out: rows of `REWRITTEN`, one for each
 source in the order of its rows, with the positions that were left out, and one for each file
-written. On failure every file of the task is removed. Memory is bounded by a batch and a row group
-(by the write context's buffer where rows are sorted).
+written. On failure every file of the task is removed. Memory is bounded by a batch and a row group;
+where rows are ordered all rows of the task are in memory at once, so it gets few enough of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from rowlake.errors import RowlakeError
 from rowlake.iceberg.deletion_vector import bitmap_of
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.model.task import POS_COLUMN, POS_COLUMN_ID, ScanTask
 from rowlake.scan.kernel import scan_kernel
+from rowlake.storage.files import Storage
 from rowlake.write.kernel import write_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from rowlake.maintain.row_order import RowOrder
     from rowlake.model.rewrite import Partition
     from rowlake.model.task import FileTask, ScanContext
     from rowlake.write.context import WriteContext
@@ -44,7 +48,8 @@ REWRITTEN = pa.schema(
 class RewriteTask:
     """Files to rewrite, in order; `number` tells the tasks of one compaction apart.
 
-    `partitions` are encoded, one for each file.
+    `partitions` are encoded, one for each file. With an `order` the rows are ordered, and go into
+    so many files (`parts`).
     """
 
     number: int
@@ -52,38 +57,68 @@ class RewriteTask:
     write: WriteContext
     files: tuple[FileTask, ...]
     partitions: tuple[Partition, ...]
-
-
-@dataclass
-class _Work:
-    sources: list[dict[str, Any]] = field(default_factory=list)
+    order: RowOrder | None = None
+    parts: int = 1
 
 
 def rewrite_kernel(task: RewriteTask) -> Iterator[pa.RecordBatch]:
     """Rewrite the files of a task."""
-    work = _Work()
-    files = list(write_batches(task.write, _rows(task, work)))
-    if work.sources:
-        yield pa.RecordBatch.from_pylist(work.sources, REWRITTEN)
-    for batch in files:
+    sources: list[dict[str, Any]] = []
+    rows = live_rows(task, sources)
+    written = write_parts(task.write, [rows] if task.order is None else _ordered(task, rows))
+    if sources:
+        yield pa.RecordBatch.from_pylist(sources, REWRITTEN)
+    yield from written_rows(task.number, written)
+
+
+def _ordered(
+    task: RewriteTask, rows: Iterable[pa.RecordBatch]
+) -> Iterator[Iterable[pa.RecordBatch]]:
+    held = list(rows)
+    if held and task.order is not None:
+        yield from task.order.parts(pa.concat_batches(held), task.parts)
+
+
+def write_parts(
+    context: WriteContext, parts: Iterable[Iterable[pa.RecordBatch]]
+) -> list[pa.RecordBatch]:
+    """Write each part into files of its own; on failure those of all parts are removed."""
+    written: list[pa.RecordBatch] = []
+    try:
+        for part in parts:
+            written.extend(write_batches(context, part))
+    except BaseException:
+        with suppress(RowlakeError):
+            locations = [name for files in written for name in files["location"].to_pylist()]
+            Storage(context.io_properties).delete(locations)
+        raise
+    return written
+
+
+def written_rows(number: int, written: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the files that a task wrote, numbered, as rows of `REWRITTEN`."""
+    place = 0
+    for batch in written:
         struct = pa.StructArray.from_arrays(batch.columns, fields=list(WRITTEN_FILES))
         count = len(batch)
         yield pa.RecordBatch.from_arrays(
             [
-                pa.repeat(pa.scalar(task.number, pa.int32()), count),
-                pa.array(np.arange(count), pa.int32()),
+                pa.repeat(pa.scalar(number, pa.int32()), count),
+                pa.array(np.arange(place, place + count), pa.int32()),
                 pa.nulls(count, pa.string()),
                 pa.nulls(count, pa.binary()),
                 struct,
             ],
             schema=REWRITTEN,
         )
+        place += count
 
 
-def _rows(task: RewriteTask, work: _Work) -> Iterator[pa.RecordBatch]:
+def live_rows(task: RewriteTask, sources: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task's files; note each file, and the positions of deleted rows."""
     for file in task.files:
         source: dict[str, Any] = {"task": task.number, "source": file.location}
-        work.sources.append(source)
+        sources.append(source)
         yield from _deleted_noted(task, file, source) if file.deletes else _all_of(task, file)
 
 

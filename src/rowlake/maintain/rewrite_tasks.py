@@ -13,20 +13,29 @@ from pyroaring import BitMap64
 
 from rowlake.iceberg.deletion_vector import positions_of
 from rowlake.maintain.rewrite_kernel import RewriteTask
+from rowlake.maintain.row_order import RowOrder
 from rowlake.model.files import WRITTEN_FILES
+from rowlake.model.partition import SortField
 from rowlake.model.rewrite import Output, Rewritten, RewrittenPart
+from rowlake.model.schema import children
 from rowlake.verbs.read import scan_context
 from rowlake.write.context import write_context
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from rowlake.maintain.rewrite_plan import FileGroup, RewriteOptions
-    from rowlake.model.partition import SortField
+    from rowlake.model.schema import Schema
+    from rowlake.model.task import ScanContext
     from rowlake.model.view import TableView
     from rowlake.write.context import WriteContext
 
 _TARGET = "write.target-file-size-bytes"
+ONE_TASK_BYTES = 384 << 20
+_EXPANSION = 4  # bytes in memory per byte in files: a guess for what is compressed
+_TEXT_WIDTH = 24
 
 
 @dataclass(frozen=True)
@@ -54,41 +63,102 @@ class Done:
     parts: tuple[RewrittenPart, ...]
 
 
-def rewrite_tasks(
-    groups: Sequence[FileGroup], view: TableView, options: RewriteOptions, layout: Layout
-) -> list[RewriteTask]:
-    """Return the tasks of some groups: one for each output file, or one for each sorted group."""
-    write = _write_context(view, options, layout)
+@dataclass(frozen=True)
+class Making:
+    """How the tasks of one compaction are made: what is read, how it is ordered and written."""
+
+    context: ScanContext
+    write: WriteContext
+    options: RewriteOptions
+    layout: Layout
+
+    def order_of(self, group: FileGroup) -> RowOrder | None:
+        """Return the order of the rows of a group; by partition first where they change it."""
+        if self.layout.keeps_order:
+            return None
+        spec = self.write.spec
+        moves = any(file.spec_id != spec.spec_id for file in group.files)
+        clusters = tuple(
+            SortField(field.source_id, field.transform)
+            for field in spec.fields
+            if moves and field.transform != "void"
+        )
+        return RowOrder(self.write.schema, clusters, self.layout.sort, self.layout.zorder)
+
+    def files_of(self, group: FileGroup) -> int:
+        """Return into how many files a group goes."""
+        return self.options.sizes.output_files(group.live_bytes)
+
+    def foreseen_files(self, group: FileGroup) -> int:
+        """Return how many files come of a group, unless it goes into other partitions."""
+        files = self.files_of(group)
+        return len(neighbours(group, files)) if self.layout.keeps_order else files
+
+    def memory_of(self, group: FileGroup) -> float:
+        """Return about how many bytes the rows of a group take in memory."""
+        rows = sum(file.record_count for file in group.files)
+        return max(group.live_bytes * _EXPANSION, rows * row_width(self.write.schema))
+
+    def is_large(self, group: FileGroup) -> bool:
+        """Tell whether a group is ordered and has more rows than one task holds in memory."""
+        return not self.layout.keeps_order and self.memory_of(group) > ONE_TASK_BYTES
+
+    def tasks(self, groups: Sequence[FileGroup]) -> list[RewriteTask]:
+        """Return the tasks of some groups: one for each output file, or for each ordered group."""
+        tasks: list[RewriteTask] = []
+        for group in groups:
+            order, files = self.order_of(group), self.files_of(group)
+            for places in neighbours(group, files if order is None else 1):
+                task = self.task(group, places, len(tasks))
+                tasks.append(task if order is None else replace(task, order=order, parts=files))
+        return tasks
+
+    def task(self, group: FileGroup, places: list[int], number: int) -> RewriteTask:
+        """Return the task of some files of a group."""
+        return RewriteTask(
+            number=number,
+            context=self.context,
+            write=replace(self.write, task_number=number),
+            files=tuple(group.files[place] for place in places),
+            partitions=tuple(group.partitions[place] for place in places),
+        )
+
+
+def making_of(view: TableView, options: RewriteOptions, layout: Layout) -> Making:
+    """Return how a compaction of a table makes its tasks."""
+    # Files of ordered rows are cut before they are written, so only a file that came out far
+    # larger than foreseen is cut again.
+    limit = options.sizes.write_limit if layout.keeps_order else options.sizes.most
+    write = replace(
+        write_context(
+            view,
+            operation_id=str(uuid.uuid4()),
+            spec_id=options.output_spec_id,
+            fanout=None if layout.keeps_order else False,
+            row_lineage=view.format_version >= 3,
+            properties={_TARGET: str(limit)},
+        ),
+        sort_order_id=layout.sort_order_id,
+    )
     # All columns, and on v3 the lineage of rows.
     context = replace(scan_context(view), projection=write.schema)
-    tasks: list[RewriteTask] = []
-    for group in groups:
-        count = options.sizes.output_files(group.live_bytes) if layout.keeps_order else 1
-        for places in _neighbours(group, count):
-            tasks.append(
-                RewriteTask(
-                    number=len(tasks),
-                    context=context,
-                    write=replace(write, task_number=len(tasks)),
-                    files=tuple(group.files[place] for place in places),
-                    partitions=tuple(group.partitions[place] for place in places),
-                )
-            )
-    return tasks
+    return Making(context, write, options, layout)
 
 
-def _write_context(view: TableView, options: RewriteOptions, layout: Layout) -> WriteContext:
-    context = write_context(
-        view,
-        operation_id=str(uuid.uuid4()),
-        spec_id=options.output_spec_id,
-        row_lineage=view.format_version >= 3,
-        properties={_TARGET: str(options.sizes.write_limit)},
-    )
-    return replace(context, sort=layout.sort, sort_order_id=layout.sort_order_id)
+def row_width(schema: Schema) -> int:
+    """Return about how many bytes a row takes in memory; texts count as short ones."""
+    leaves = [found.type for _, found in schema.walk() if not children(found.type)]
+    return sum(_width(kind) for kind in leaves)
 
 
-def _neighbours(group: FileGroup, count: int) -> list[list[int]]:
+def _width(kind: pa.DataType) -> int:
+    try:
+        return max(int(kind.bit_width) // 8, 1)
+    except ValueError:
+        return _TEXT_WIDTH
+
+
+def neighbours(group: FileGroup, count: int) -> list[list[int]]:
     """Return runs of files, of about equal bytes each."""
     sizes = np.array([file.file_size_in_bytes for file in group.files], float)
     middles = np.cumsum(sizes) - sizes / 2
@@ -100,43 +170,64 @@ def _neighbours(group: FileGroup, count: int) -> list[list[int]]:
 def done_of(answers: pa.Table, tasks: Sequence[RewriteTask]) -> Done:
     """Put the answers of tasks together; rows are left where they belong to no task."""
     is_file = pc.is_valid(answers["file"])
-    sources = answers.filter(pc.invert(is_file)).select(["task", "source", "dropped"]).to_pylist()
-    dropped = {
-        (row["task"], row["source"]): positions_of(BitMap64.deserialize(row["dropped"]))
-        for row in sources
-        if row["dropped"] is not None
-    }
-    written = answers.filter(is_file).sort_by([("task", "ascending"), ("place", "ascending")])
-    outputs: dict[int, list[Output]] = {task.number: [] for task in tasks}
+    sources = answers.filter(pc.invert(is_file)).select(["task", "source", "dropped"])
+    numbers = sources.column("task").to_pylist()
+    dropped = dict(
+        zip(
+            zip(numbers, sources["source"].to_pylist(), strict=True),
+            sources["dropped"].to_pylist(),
+            strict=True,
+        )
+    )
+    files, outputs = outputs_of(answers.filter(is_file))
+    parts = tuple(
+        part_of(
+            task,
+            {file.location: dropped.get((task.number, file.location)) for file in task.files},
+            outputs.get(task.number, []),
+        )
+        for task in tasks
+    )
+    return Done(files, parts)
+
+
+def outputs_of(answers: pa.Table) -> tuple[pa.Table, dict[int, list[Output]]]:
+    """Return the files that tasks wrote: as `WRITTEN_FILES`, and by task in their order."""
+    written = answers.sort_by([("task", "ascending"), ("place", "ascending")])
     files = _unwrapped(written["file"])
+    outputs: dict[int, list[Output]] = {}
     for number, row in zip(
         written["task"].to_pylist(),
         files.select(["location", "spec_id", "partition", "record_count"]).to_pylist(),
         strict=True,
     ):
-        outputs[number].append(Output(**{**row, "partition": tuple(row["partition"])}))
-    parts = tuple(_part(task, dropped, outputs[task.number]) for task in tasks)
-    return Done(files, parts)
+        output = Output(**{**row, "partition": tuple(row["partition"])})
+        outputs.setdefault(number, []).append(output)
+    return files, outputs
 
 
-def _part(
-    task: RewriteTask,
-    dropped: dict[tuple[int, str], np.ndarray[tuple[int], np.dtype[np.int64]]],
-    outputs: list[Output],
+def part_of(
+    task: RewriteTask, dropped: Mapping[str, bytes | None], outputs: Sequence[Output]
 ) -> RewrittenPart:
-    none = np.empty(0, np.int64)
+    """Return what was made of a task's files; `dropped`: serialised bitmaps by location."""
     sources = tuple(
         Rewritten(
             file.location,
             file.spec_id,
             partition,
             file.record_count,
-            dropped.get((task.number, file.location), none),
+            _positions(dropped.get(file.location)),
         )
         for file, partition in zip(task.files, task.partitions, strict=True)
     )
     of_one_partition = len({(output.spec_id, output.partition) for output in outputs}) <= 1
-    return RewrittenPart(sources, tuple(outputs), of_one_partition and not task.write.sort)
+    return RewrittenPart(sources, tuple(outputs), of_one_partition and task.order is None)
+
+
+def _positions(bitmap: bytes | None) -> NDArray[np.int64]:
+    if bitmap is None:
+        return np.empty(0, np.int64)
+    return positions_of(BitMap64.deserialize(bitmap))
 
 
 def _unwrapped(files: pa.ChunkedArray) -> pa.Table:
