@@ -10,7 +10,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pyarrow import fs
@@ -20,7 +19,7 @@ from rowlake.errors import RowlakeError, UnsupportedFeatureError
 from rowlake.storage import local, s3
 from rowlake.storage.failures import storage_failure
 from rowlake.storage.filesystems import filesystem_of, io_properties
-from rowlake.storage.locations import S3, Parts, split
+from rowlake.storage.locations import LOCAL, S3, Parts, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,6 +31,8 @@ else:  # loaded at its first use: a look at a table lists no folder
     (listing,) = deferred("rowlake.storage", "listing")
 
 _DELETING_THREADS = 16
+# Files of one folder are deleted one after the other, whoever asks.
+_LOCAL_DELETING_THREADS = 2
 _DELETED_PER_REQUEST = 1000
 
 
@@ -123,13 +124,19 @@ class Storage:
         A file that is not there counts as deleted. `threads` is for storages that take one file
         at a time.
         """
-        by_store = sorted(locations, key=_store_of)
+        by_store: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for location in locations:
+            store, path = _place_of(location)
+            by_store.setdefault(store, []).append((location, path))
         left: list[str] = []
-        for (scheme, authority), some in groupby(by_store, key=_store_of):
+        for (scheme, authority), some in by_store.items():
             if scheme in S3:
-                left.extend(self._delete_objects(authority, list(some)))
+                left.extend(self._delete_objects(authority, [location for location, _ in some]))
+            elif scheme == LOCAL:
+                left.extend(_delete_files(local.delete, some, threads or _LOCAL_DELETING_THREADS))
             else:
-                left.extend(self._delete_files(list(some), threads or _DELETING_THREADS))
+                remove = filesystem_of(split(some[0][0]), self.properties).delete_file
+                left.extend(_delete_files(remove, some, threads or _DELETING_THREADS))
         return left
 
     def _delete_objects(self, bucket: str, locations: list[str]) -> list[str]:
@@ -140,31 +147,6 @@ class Storage:
             some = keys[start : start + _DELETED_PER_REQUEST]
             left.extend(by_key[key] for key in s3.delete(bucket, some, self.properties))
         return left
-
-    def _delete_files(self, locations: list[str], threads: int) -> list[str]:
-        if len(locations) == 1:
-            return self._delete_some(locations)
-        with ThreadPoolExecutor(threads) as pool:
-            # One call per thread: to hand over each file by itself costs more than to delete it.
-            shares = [locations[start::threads] for start in range(min(threads, len(locations)))]
-            left = {one for some in pool.map(self._delete_some, shares) for one in some}
-        return [location for location in locations if location in left]
-
-    def _delete_some(self, locations: list[str]) -> list[str]:
-        return [location for location in locations if not self._delete_one(location)]
-
-    def _delete_one(self, location: str) -> bool:
-        parts = split(location)
-        try:
-            if parts.is_local:
-                local.delete(parts.path)
-            else:
-                filesystem_of(parts, self.properties).delete_file(parts.path)
-        except FileNotFoundError:
-            return True
-        except OSError:
-            return False
-        return True
 
     def folders(self, prefix: str) -> list[str]:
         """Return the names of the folders right below a folder, sorted."""
@@ -250,9 +232,38 @@ def _check_bucket(filesystem: fs.FileSystem, bucket: str) -> None:
         raise OSError("bucket does not exist")
 
 
-def _store_of(location: str) -> tuple[str, str]:
+def _place_of(location: str) -> tuple[tuple[str, str], str]:
+    """Return the scheme and authority of a location, and its path there."""
+    if location.startswith("/"):  # taking very many paths apart takes longer than to delete them
+        return (LOCAL, ""), location
     parts = split(location)
-    return parts.scheme, parts.authority
+    return (parts.scheme, parts.authority), parts.path
+
+
+def _delete_files(
+    remove: Callable[[str], None], files: list[tuple[str, str]], threads: int
+) -> list[str]:
+    """Delete files (location, path) one by one; return the locations of what is left."""
+
+    def delete_some(some: list[tuple[str, str]]) -> list[str]:
+        return [location for location, path in some if not _is_removed(remove, path)]
+
+    # One call per thread: to hand over each file by itself costs more than to delete it.
+    shares = [files[start::threads] for start in range(min(threads, len(files)))]
+    if len(shares) == 1:
+        return delete_some(shares[0])
+    with ThreadPoolExecutor(len(shares)) as pool:
+        return [location for left in pool.map(delete_some, shares) for location in left]
+
+
+def _is_removed(remove: Callable[[str], None], path: str) -> bool:
+    try:
+        remove(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _key(parts: Parts) -> str:

@@ -22,6 +22,7 @@ from rowlake.errors import (
 from rowlake.iceberg.cache import default_cache
 from rowlake.maintain import orphans
 from rowlake.model.partition import PartitionBy
+from rowlake.storage import local
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 
@@ -383,8 +384,14 @@ def test_damaged_metadata_removes_nothing(table: Table, damage: str) -> None:
 
 def test_files_that_cannot_be_deleted_are_told(table: Table, monkeypatch: Any) -> None:
     stuck, other = put(table.location, "data/a"), put(table.location, "data/b")
-    known = Storage._delete_one
-    monkeypatch.setattr(Storage, "_delete_one", lambda self, one: one != stuck and known(self, one))
+    known = local.delete
+
+    def delete(path: str) -> None:
+        if path == stuck:
+            raise PermissionError(path)
+        known(path)
+
+    monkeypatch.setattr(local, "delete", delete)
     report = table.remove_orphan_files(dry_run=False, max_concurrent_deletes=1)
     assert (report.failures, report.deleted_files_count) == ((stuck,), 1)
     assert (Path(stuck).exists(), Path(other).exists()) == (True, False)
