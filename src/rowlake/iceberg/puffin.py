@@ -72,10 +72,20 @@ def write_puffin(blobs: Sequence[Blob], *, created_by: str) -> PuffinFile:
         parts.append(blob.data)
         placed.append(_placed(blob, offset))
         offset += len(blob.data)
-    footer = {"blobs": [_entry(blob) for blob in placed], "properties": {"created-by": created_by}}
-    payload = json.dumps(footer, separators=(",", ":"), ensure_ascii=False).encode()
-    parts += [MAGIC, payload, struct.pack("<ii", len(payload), 0), MAGIC]
+    parts.append(_footer(placed, created_by))
     return PuffinFile(b"".join(parts), tuple(placed))
+
+
+def described_anew(data: bytes, blobs: Sequence[Blob], *, created_by: str) -> bytes:
+    """Return a Puffin file with the same blobs in the same places, and another footer."""
+    end = max((blob.offset + blob.length for blob in blobs), default=len(MAGIC))
+    return data[:end] + _footer(blobs, created_by)
+
+
+def _footer(blobs: Sequence[Blob], created_by: str) -> bytes:
+    said = {"blobs": [_entry(blob) for blob in blobs], "properties": {"created-by": created_by}}
+    payload = json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode()
+    return b"".join([MAGIC, payload, struct.pack("<ii", len(payload), 0), MAGIC])
 
 
 def read_footer(location: str, storage: Storage) -> list[Blob]:

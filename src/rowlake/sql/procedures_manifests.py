@@ -1,4 +1,4 @@
-"""CALL rewrite_manifests."""
+"""CALL rewrite_manifests, rewrite_table_path."""
 
 from __future__ import annotations
 
@@ -32,8 +32,48 @@ def _rewrite_manifests(
     )
 
 
+def _rewrite_table_path(
+    lake: Lake,
+    table: str,
+    source_prefix: str,
+    target_prefix: str,
+    start_version: str | None,
+    end_version: str | None,
+    staging_location: str | None,
+    create_file_list: bool,
+) -> pa.Table:
+    report = table_of(lake, table).rewrite_table_path(
+        source_prefix,
+        target_prefix,
+        start_version=start_version,
+        end_version=end_version,
+        staging_location=staging_location,
+        create_file_list=create_file_list,
+    )
+    manifests = report.rewritten_manifest_file_paths_count
+    deletes = report.rewritten_delete_file_paths_count
+    return pa.table(
+        {
+            "latest_version": pa.array([report.latest_version], pa.string()),
+            "file_list_location": pa.array([report.file_list_location], pa.string()),
+            "rewritten_manifest_file_paths_count": pa.array([manifests], pa.int32()),
+            "rewritten_delete_file_paths_count": pa.array([deletes], pa.int32()),
+        }
+    )
+
+
 PROCEDURES: dict[str, Procedure] = {
     "rewrite_manifests": procedure(
         _rewrite_manifests, "table", use_caching=None, spec_id=None, sort_by=None
+    ),
+    "rewrite_table_path": procedure(
+        _rewrite_table_path,
+        "table",
+        "source_prefix",
+        "target_prefix",
+        start_version=None,
+        end_version=None,
+        staging_location=None,
+        create_file_list=True,
     ),
 }
