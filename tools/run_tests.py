@@ -9,6 +9,7 @@ counts of all parts at the end.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,8 @@ LEFT = (("unit",), ("spark/test_other_sessions.py",), ("spark",), ("model", "con
 RIGHT = (("faults",), ("interop/test_lake_on_servers.py",), ("sql",), ("interop",))
 LANES = ("popleft", "pop")
 KINDS = ("failures", "errors", "skipped")
+IN_MEMORY = Path("/dev/shm")
+ENOUGH_BYTES = 10 * 1024**3
 NOTHING_RAN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -54,7 +57,14 @@ def prepare_environment() -> None:
     if home is not None:
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if has_room_in_memory():
+        os.environ.setdefault("TMPDIR", str(IN_MEMORY))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def has_room_in_memory() -> bool:
+    """Tell whether tests can keep their files in memory, since many would wait for the disk."""
+    return IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ENOUGH_BYTES
 
 
 def names_tests(argument: str) -> bool:
