@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowlake.commit.carry import Carry
 from rowlake.errors import CommitConflictError, RowlakeError
@@ -50,7 +49,10 @@ VERB = "rewrite_data_files"
 
 @dataclass(frozen=True)
 class RewriteReport(Report):
-    """What a compaction did, or would do (`dry_run`); the first five are Iceberg's columns."""
+    """What a compaction did, or would do (`dry_run`); the first five are Iceberg's columns.
+
+    `files` are the locations that were rewritten; `rewritten_sizes` and `added_sizes` are bytes.
+    """
 
     always_shown: ClassVar[tuple[str, ...]] = (
         "rewritten_data_files_count",
@@ -67,9 +69,17 @@ class RewriteReport(Report):
     given_up_files_count: int = 0
     snapshot_ids: tuple[int, ...] = ()
     files: tuple[str, ...] = ()
+    considered_files_count: int = 0
+    partitions_count: int = 0
+    rewritten_sizes: tuple[int, ...] = ()
+    added_sizes: tuple[int, ...] = ()
     dry_run: bool = False
     seconds: float = 0.0
     phases: Mapping[str, float] = field(default_factory=dict)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return what is worth showing; lists of sizes are not."""
+        return [row for row in super().rows() if row[0] not in ("rewritten sizes", "added sizes")]
 
 
 @dataclass(frozen=True)
@@ -138,8 +148,9 @@ class _Run:
             return []
         with self.phases.phase("plan"):
             read = reader_of(self.engine)
-            groups = plan_groups(self.view, self.request.where, self.options, self.storage, read)
-        return within_bytes(groups, self.request.max_bytes)
+            planned = plan_groups(self.view, self.request.where, self.options, self.storage, read)
+        self._count(considered_files_count=planned.considered)
+        return within_bytes(planned.groups, self.request.max_bytes)
 
     def steps(self, groups: list[FileGroup]) -> Iterator[list[FileGroup]]:
         """Yield the groups of each commit: one commit, unless progress shall land in parts."""
@@ -164,6 +175,7 @@ class _Run:
             added_data_files_count=sum(making.foreseen_files(group) for group in groups),
             rewritten_bytes_count=sum(group.size_in_bytes for group in groups),
             groups=len(groups),
+            partitions_count=_partitions_in(groups),
             files=tuple(file.location for group in groups for file in group.files),
             dry_run=True,
             seconds=self.phases.total,
@@ -198,12 +210,17 @@ class _Run:
         sizes = {f.location: f.file_size_in_bytes for group in groups for f in group.files}
         snapshot = self.handle.metadata.snapshot_by_id(made)
         counted = snapshot_info(snapshot).summary if snapshot else {}
+        removed = [sizes[location] for location in sorted(landed.removed_data)]
+        added = landed.added_data["file_size_in_bytes"].to_pylist()
         self._count(
             groups=len(groups),
-            rewritten_data_files_count=len(landed.removed_data),
-            rewritten_bytes_count=sum(sizes[location] for location in landed.removed_data),
-            added_data_files_count=landed.added_data.num_rows,
-            added_bytes_count=int(pc.sum(landed.added_data["file_size_in_bytes"]).as_py() or 0),
+            partitions_count=_partitions_in(groups),
+            rewritten_data_files_count=len(removed),
+            rewritten_bytes_count=sum(removed),
+            rewritten_sizes=tuple(removed),
+            added_data_files_count=len(added),
+            added_bytes_count=sum(added),
+            added_sizes=tuple(added),
             removed_delete_files_count=int(counted.get("removed-delete-files", 0)),
             given_up_files_count=_files_in(groups) - len(landed.removed_data),
             snapshot_ids=(made,),
@@ -275,6 +292,15 @@ class _Run:
     def _count(self, **more: Any) -> None:
         sums = {name: getattr(self.report, name) + value for name, value in more.items()}
         self.report = replace(self.report, **sums)
+
+
+def _partitions_in(groups: list[FileGroup]) -> int:
+    found = {
+        (file.spec_id, partition)
+        for group in groups
+        for file, partition in zip(group.files, group.partitions, strict=True)
+    }
+    return len(found)
 
 
 def _files_in(groups: list[FileGroup]) -> int:

@@ -152,6 +152,14 @@ class FileGroup:
 
 
 @dataclass(frozen=True)
+class Planned:
+    """The groups to rewrite, of so many files that the filter left (`considered`)."""
+
+    groups: list[FileGroup]
+    considered: int
+
+
+@dataclass(frozen=True)
 class _Picked:
     """Files of one spec that are candidates: rows of the plan's table, and what is known."""
 
@@ -176,7 +184,7 @@ def plan_groups(
     options: RewriteOptions,
     storage: Storage,
     read: ReadManifests,
-) -> list[FileGroup]:
+) -> Planned:
     """Return the groups to rewrite, in the order of the work."""
     plan = plan_files(view, where, storage, whole_files=True, read=read)
     groups = [
@@ -184,7 +192,7 @@ def plan_groups(
         for spec_id in sorted(plan.data)
         for group in _groups(plan, _picked(plan, spec_id, options), options)
     ]
-    return _ordered(groups, options)
+    return Planned(_ordered(groups, options), plan.file_count)
 
 
 def _picked(plan: FilePlan, spec_id: int, options: RewriteOptions) -> _Picked:

@@ -23,7 +23,7 @@ from rowlake.sql.alter_statements import AlterTable
 from rowlake.sql.defaults import defaults_of
 from rowlake.sql.execute_alter import alter_table
 from rowlake.sql.execute_insert import insert
-from rowlake.sql.execute_maintain import vacuum
+from rowlake.sql.execute_maintain import optimize, vacuum
 from rowlake.sql.execute_row_level import change_rows, explain_rows, with_named_arguments
 from rowlake.sql.identifiers import with_identifiers
 from rowlake.sql.lexer import readable
@@ -280,11 +280,6 @@ def _use(lake: Lake, statement: s.Use) -> None:
     session_of(lake).namespace = name
 
 
-def _not_yet(_: Lake, statement: Any) -> None:
-    verb = getattr(statement, "verb", type(statement).__name__.upper())
-    raise UnsupportedFeatureError(f"{verb} on {readable(statement.name)}: not yet.")
-
-
 _HANDLERS: dict[type, Callable[[Any, Any], pa.Table | None]] = {
     AlterTable: alter_table,
     s.AlterNamespace: _alter_namespace,
@@ -296,7 +291,7 @@ _HANDLERS: dict[type, Callable[[Any, Any], pa.Table | None]] = {
     s.DescribeTable: show.describe_table,
     s.DropNamespace: _drop_namespace,
     s.DropTable: _drop_table,
-    s.Optimize: _not_yet,
+    s.Optimize: optimize,
     s.ShowColumns: show.show_columns,
     s.ShowCreateTable: show.show_create_table,
     s.ShowNamespaces: show.show_namespaces,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
 
+Path = tuple[str, ...]
 STRATEGIES = ("binpack", "sort", "zorder")
 
 
@@ -39,7 +40,7 @@ def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None
     text = order if order is None or isinstance(order, str) else ", ".join(order)
     columns = _zorder_columns(text)
     if strategy == "zorder" or columns is not None:
-        return _zorder(view, columns if columns is not None else _names(text))
+        return _zorder(view, columns if columns is not None else _paths(text))
     if strategy == "binpack":
         if text:
             raise InvalidStatementError("binpack keeps rows as they are: give strategy sort.")
@@ -66,33 +67,32 @@ def _sorted(view: TableView, text: str | None) -> Layout:
     return Layout(keys, same[0] if same else 0)
 
 
-def _zorder_columns(text: str | None) -> list[str] | None:
+def _zorder_columns(text: str | None) -> tuple[Path, ...] | None:
     """Return the columns of `zorder(a, b)`, None for anything else."""
     stripped = (text or "").strip()
     if not stripped.lower().startswith("zorder") or not stripped.endswith(")"):
         return None
-    return _names(stripped[len("zorder") :].strip()[1:-1])
+    return _paths(stripped[len("zorder") :].strip()[1:-1])
 
 
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
+def _paths(text: str | None) -> tuple[Path, ...]:
+    """Return the columns of a list of them; their names are dotted, and quoted where odd."""
+    if not text or not text.strip():
+        return ()
+    cursor = Cursor(text)
+    paths = cursor.name_list()
+    cursor.expect_end()
+    return paths
 
 
-def _zorder(view: TableView, names: list[str]) -> Layout:
-    if not names:
+def _zorder(view: TableView, paths: tuple[Path, ...]) -> Layout:
+    if not paths:
         raise InvalidStatementError(
             f"Cannot Z-order {view.name}: give the columns, such as order='zorder(a, b)'."
         )
-    columns = tuple(_field_id(view, _path(name)) for name in names)
+    columns = tuple(_field_id(view, path) for path in paths)
     check_columns(view.schema, columns)
     return Layout(zorder=columns)
-
-
-def _path(name: str) -> tuple[str, ...]:
-    cursor = Cursor(name)
-    path = cursor.dotted_name("a column")
-    cursor.expect_end()
-    return path
 
 
 def _field_id(view: TableView, path: tuple[str, ...]) -> int:

@@ -260,9 +260,32 @@ def test_other_statements_go_to_spark_untouched(lake):
         assert lake.spark.frames[-1] == {}
 
 
-@pytest.mark.parametrize("text", ["OPTIMIZE ns.t", "VACUUM ns.t"])
-def test_what_is_not_there_yet_says_so(lake, text):
-    with pytest.raises(UnsupportedFeatureError, match="not yet"):
+def test_optimize_packs_and_z_orders(lake):
+    lake.sql("CREATE TABLE ns.o (a int, b struct<c: string>)")
+    table = lake.table("ns.o")
+    for first in (0, 10, 20):
+        held = [{"a": a, "b": {"c": str(a % 7)}} for a in range(first, first + 10)]
+        table.append(pa.Table.from_pylist(held, table.arrow().schema))
+    before = table.arrow().sort_by("a")
+    (row,) = lake.sql("OPTIMIZE ns.o WHERE a < 15").to_pylist()
+    metrics = row["metrics"]
+    assert row["path"] == table.location
+    assert (metrics["numFilesRemoved"], metrics["numFilesAdded"]) == (2, 1)
+    assert (metrics["totalConsideredFiles"], metrics["totalFilesSkipped"]) == (2, 0)
+    assert metrics["filesRemoved"]["totalFiles"] == 2
+    assert metrics["filesAdded"]["totalSize"] == metrics["filesAdded"]["max"]
+    assert (metrics["partitionsOptimized"], metrics["numBatches"]) == (1, 1)
+    (row,) = lake.sql("OPTIMIZE ns.o ZORDER BY (a, b.`c`)").to_pylist()
+    assert (row["metrics"]["numFilesRemoved"], row["metrics"]["numFilesAdded"]) == (2, 1)
+    (row,) = lake.sql("OPTIMIZE ns.o").to_pylist()
+    assert (row["metrics"]["numFilesRemoved"], row["metrics"]["numBatches"]) == (0, 0)
+    assert row["metrics"]["filesAdded"]["min"] is None
+    assert table.arrow().sort_by("a") == before
+
+
+@pytest.mark.parametrize("text", ["OPTIMIZE ns.nope", "VACUUM ns.nope"])
+def test_maintenance_of_a_missing_table_says_so(lake, text):
+    with pytest.raises(TableNotFoundError, match="nope"):
         lake.sql(text)
 
 
