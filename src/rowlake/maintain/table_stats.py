@@ -51,6 +51,12 @@ class TableStatsReport(Report):
     file_size_in_bytes: int = 0
     seconds: float = 0.0
 
+    def rows(self) -> list[tuple[str, str]]:
+        """Return (name, value) of what is worth showing; a column and its count side by side."""
+        counts = ", ".join(f"{name} {count:,}" for name, count in self.distinct_values.items())
+        short = {"distinct values": counts}
+        return [(name, short.get(name, value)) for name, value in super().rows()]
+
 
 def compute_table_stats(
     handle: TableHandle,

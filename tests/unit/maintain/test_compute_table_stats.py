@@ -42,6 +42,7 @@ def test_every_column_is_counted_and_the_file_is_registered(lake, version):
     table = filled(lake, version)
     report = table.compute_table_stats()
     assert report.distinct_values == COUNTED
+    assert "id 100, store 4, sold_on 90" in str(report)
     head = table.snapshots()[-1]
     (named,) = table.handle.metadata.statistics
     assert named.statistics_path == report.statistics_file

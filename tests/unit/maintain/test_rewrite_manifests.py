@@ -76,6 +76,7 @@ def test_entries_keep_all_that_they_say_in_one_manifest(lake, version, tmp_path)
     report = table.rewrite_manifests()
 
     assert (report.rewritten_manifests_count, report.added_manifests_count) == (5, 1)
+    assert " and 2 more" in str(report)
     assert report.entries_processed == sum(before.values())
     assert entries(table) == before
     assert statuses(table) == {0}
