@@ -7,9 +7,11 @@ Small files, and those that DataFusion does not read right, are decoded in Pytho
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -26,6 +28,7 @@ from rowlake.iceberg.avro_decode import (
     pruned,
     read_header,
 )
+from rowlake.iceberg.avro_encode import container_header
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -34,13 +37,16 @@ if TYPE_CHECKING:
     from rowlake.storage.files import Storage
 
 # Below this a file (some hundred entries) is decoded in Python sooner than DataFusion is loaded;
-# below the second, sooner than DataFusion starts.
+# below the second, sooner than DataFusion starts. After so many bytes of files in between, to
+# have loaded it would have taken less time.
 SMALL_FILE_BYTES = 64 * 1024
 TINY_FILE_BYTES = 12 * 1024
+SMALL_FILES_BYTES = 1024 * 1024
 DATAFUSION_BATCH_ROWS = 1 << 16
 PATIENCE_SECONDS = 5.0
 PATIENCE_BYTES_PER_SECOND = 1024 * 1024
 _STUCK: set[str] = set()
+_SMALL_FILES_READ: list[int] = []  # their sizes, while DataFusion is not loaded
 
 
 def decode_file(
@@ -63,13 +69,17 @@ def decode_file(
             location, f"it has {len(data)} bytes where the manifest list says {length}"
         )
     header = read_header(data, location)
-    if len(data) < _small_file_bytes() or has_plain_fixed(header.schema):
+    is_small = len(data) < _small_file_bytes()
+    if is_small and len(data) >= TINY_FILE_BYTES:
+        _SMALL_FILES_READ.append(len(data))
+    if is_small or has_plain_fixed(header.schema):
         return decode_python(data, location, keep), header
     rows = count_rows(data, header, location)
     table = None
     if location not in _STUCK:
-        with _local_path(data, location, storage) as path:
-            table = _try_datafusion(path, header, keep, _patience(len(data)), location)
+        plain, plain_header = _without_empty_records(data, header)
+        with _local_path(plain, location, storage, is_copy=plain is not data) as path:
+            table = _try_datafusion(path, plain_header, keep, _patience(len(data)), location)
     if table is None:
         # Names that Avro forbids, or real damage: Python reads the first and names the second.
         return decode_python(data, location, keep), header
@@ -107,11 +117,39 @@ def _patience(size: int) -> float:
     return PATIENCE_SECONDS + size / PATIENCE_BYTES_PER_SECOND
 
 
+def _without_empty_records(data: bytes, header: Header) -> tuple[bytes, Header]:
+    """Return a file without its fields of no parts: the partition of an unpartitioned table.
+
+    DataFusion refuses them. They take no bytes, so that only the header is another one.
+    """
+    schema = _with_parts(header.schema)
+    if schema == header.schema:
+        return data, header
+    metadata = {**header.metadata, "avro.schema": json.dumps(schema)}
+    head, sync = container_header(metadata, header.codec)
+    head = head[: -len(sync)] + header.sync
+    return head + data[header.end :], replace(header, schema=schema)
+
+
+def _with_parts(record: dict[str, Any]) -> dict[str, Any]:
+    fields = []
+    for field in record["fields"]:
+        below = field["type"]
+        if isinstance(below, dict) and below["type"] == "record":
+            below = _with_parts(below)
+            if not below["fields"]:
+                continue
+        fields.append({**field, "type": below})
+    return {**record, "fields": fields}
+
+
 @contextmanager
-def _local_path(data: bytes, location: str, storage: Storage) -> Iterator[str]:
+def _local_path(
+    data: bytes, location: str, storage: Storage, *, is_copy: bool = False
+) -> Iterator[str]:
     """Give the path of a file on this machine; of a remote file, a copy that is removed."""
     filesystem, path = storage.resolve(location)
-    if is_local(filesystem):
+    if is_local(filesystem) and not is_copy:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="rowlake-") as folder:
@@ -126,7 +164,8 @@ def is_local(filesystem: fs.FileSystem) -> bool:
 
 
 def _small_file_bytes() -> int:
-    return TINY_FILE_BYTES if "datafusion" in sys.modules else SMALL_FILE_BYTES
+    pays = "datafusion" in sys.modules or sum(_SMALL_FILES_READ) > SMALL_FILES_BYTES
+    return TINY_FILE_BYTES if pays else SMALL_FILE_BYTES
 
 
 def decode_datafusion(

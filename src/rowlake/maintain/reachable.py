@@ -113,11 +113,17 @@ def parts_of_files(
     """Yield `files_in` part by part; a file may come in several parts."""
     view = view_of(handle)
     read = reader_of(engine)
-    for part in _parts(manifests):
+    for part in _parts(_with_live_files(manifests)):
         found = read(part, view, handle.storage, columns=("location", "content"))
         for files in found.values():
             named = pa.table([files["location"], files["content"]], names=REACHABLE.names)
             yield distinct(named.cast(REACHABLE))
+
+
+def _with_live_files(manifests: pa.Table) -> pa.Table:
+    """Return the manifests that readers open; one of only deleted entries counts none as live."""
+    live = pc.add(manifests["added_files_count"], manifests["existing_files_count"])
+    return manifests.filter(pc.fill_null(pc.greater(live, 0), True))
 
 
 def _parts(manifests: pa.Table) -> Iterator[pa.Table]:
