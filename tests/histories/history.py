@@ -19,6 +19,7 @@ from rowlake.model.partition import OrderBy
 from tests.histories.checks import LINEAGE, Files, check_last_updated, check_row_ids
 from tests.histories.draws import KINDS, MODES, draw_operation
 from tests.histories.operations import Delete, Options, expected
+from tests.histories.upkeep import draw_upkeep, expire, meanwhile
 from tests.histories.values import PROMOTED, Column, Row, as_tuples, read_tuples
 
 if TYPE_CHECKING:
@@ -119,9 +120,12 @@ class History:
     def step(self, random: Random) -> None:
         """Do one thing, and check the table."""
         try:
-            if random.random() < 0.22:
+            chance = random.random()
+            if chance < 0.22:
                 kind = random.choice(CHANGES)
                 getattr(self, f"_{kind}")(random)
+            elif chance < 0.36:
+                self._upkeep(random)
             else:
                 self._operate(random)
         except Exception as error:
@@ -137,9 +141,40 @@ class History:
         except Exception as error:
             raise Divergence("\n".join([f"{type(error).__name__}: {error}", *self.log])) from error
 
-    def _operate(self, random: Random) -> None:
+    def _upkeep(self, random: Random) -> None:
+        """Compact, convert or expire; at times another operation lands while that goes on."""
+        branch = self._some_branch(random)
+        if self._head(branch) is None:
+            return
+        if random.random() < 0.15:
+            self._note(expire(random, self.table))
+            left = {each.snapshot_id for each in self.table.handle.metadata.snapshots}
+            self._at = {at: rows for at, rows in self._at.items() if at in left}
+            self._check_rows(branch)
+            return
+        words, work = draw_upkeep(random, self.columns, branch)
+        other = (lambda: self._operate(random, branch)) if random.random() < 0.5 else None
+        self._note(f"{words}{', beside:' if other else ''}")
+        before = self._ids.get(branch) if other is None else None
+        self._files.others_write = True
+        with meanwhile(other):
+            work(self.table)
+        self._files.others_write = False
+        self._check_rows(branch)
+        head = self._head(branch)
+        assert head is not None
+        self._at[head] = self.rows[branch]
+        self._files.check(head)
+        after = self._ids.get(branch)
+        if before and after and (None, None) not in before:
+            assert sorted(before) == sorted(after), "maintenance changed the lineage of rows"
+
+    def _some_branch(self, random: Random) -> str:
+        return random.choice(sorted(self.rows)) if random.random() < 0.4 else "main"
+
+    def _operate(self, random: Random, on: str | None = None) -> None:
         kinds = [kind for kind in KINDS if self._blind or not kind.startswith("blind")]
-        branch = random.choice(sorted(self.rows)) if random.random() < 0.4 else "main"
+        branch = on or self._some_branch(random)
         kind = "append" if not self.rows[branch] and random.random() < 0.7 else random.choice(kinds)
         options = self._options(random, branch)
         operation = draw_operation(random, kind, self.columns, options)
@@ -330,7 +365,8 @@ class History:
         at = self._head("main")
         while at is not None:
             known += [at] if at in self._at else []
-            at = self.table.handle.metadata.snapshot_by_id(at).parent_snapshot_id
+            snapshot = self.table.handle.metadata.snapshot_by_id(at)
+            at = snapshot.parent_snapshot_id if snapshot else None  # None: it has expired
         if known:
             chosen = random.choice(known[:4])
             self._note(f"roll back by {known.index(chosen)}")
