@@ -70,7 +70,9 @@ def find_breach(
     needs = change.requirements
     by_filter = needs.no_new_data or needs.no_new_deletes
     by_file = needs.no_new_deletes_for or needs.files_exist
-    if not (by_filter or by_file or needs.no_data_older_than is not None):
+    # Deletes that were found to apply to nothing may apply to something in another history.
+    by_history = needs.no_data_older_than is not None or change.removed_deletes
+    if not (by_filter or by_file or by_history):
         return None
     since = snapshots_since(handle, change.branch, needs.starting_snapshot_id)
     if since is None:
