@@ -1,6 +1,6 @@
 """Commands that look after tables: health, optimize, and each verb of maintenance by itself.
 
-What removes files for good (`orphans`, `vacuum`) only shows what it would do, unless `--delete` is
+What removes files for good (`orphans`, `vacuum`, `erase`) only shows what it would do, unless `--delete` is
 given; everything else has `--dry-run`.
 """
 
@@ -58,6 +58,7 @@ def add_to(app: typer.Typer) -> None:
         expire,
         orphans,
         vacuum,
+        erase,
         stats,
         rollback,
     ):
@@ -294,6 +295,30 @@ def vacuum(
 
     def run(found: Table) -> Report:
         return found.vacuum(retain_hours, dry_run=not delete)
+
+    _run(table, run, warehouse, catalog, output, quiet)
+
+
+def erase(
+    table: o.TableName,
+    where: Annotated[
+        str, typer.Option("--where", help="Which rows: columns compared with literals.")
+    ],
+    drop_tags: Annotated[
+        bool, typer.Option("--drop-tags", help="Drop tags whose snapshots hold such rows.")
+    ] = False,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Erase; without it only show what there is.")
+    ] = False,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+) -> None:
+    """Find rows in the table and in its history, and with --delete remove them for good."""
+
+    def run(found: Table) -> Report:
+        return found.erase(where=where, drop_tags=drop_tags, dry_run=not delete)
 
     _run(table, run, warehouse, catalog, output, quiet)
 

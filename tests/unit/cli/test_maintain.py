@@ -70,6 +70,7 @@ def asked(tmp_path, monkeypatch):
         *COMMANDS,
         "compute_partition_stats",
         "vacuum",
+        "erase",
         "optimize",
     ]:
         monkeypatch.setattr(Table, verb, fake(verb))
@@ -132,6 +133,14 @@ CALLS = [
         ("remove_orphan_files", (None, None), {"force": False, "dry_run": False}),
     ),
     ("vacuum ns.t --retain-hours 200 --delete", ("vacuum", (200.0,), {"dry_run": False})),
+    (
+        "erase ns.t --where id=7",
+        ("erase", (), DRY | {"where": "id=7", "drop_tags": False}),
+    ),
+    (
+        "erase ns.t --where id=7 --drop-tags --delete",
+        ("erase", (), {"where": "id=7", "drop_tags": True, "dry_run": False}),
+    ),
     (
         "stats ns.t --columns id,store --dry-run",
         ("compute_table_stats", (), DRY | {"columns": ["id", "store"]}),
