@@ -31,6 +31,7 @@ OPERATIONS: dict[str, Callable[[Lake], Any]] = {
     ),
     "dynamic overwrite": lambda lake: lake.table(NAME).overwrite(sales(2, 100), dynamic=True),
     "truncate": lambda lake: lake.table(NAME).truncate(),
+    "rewrite manifests": lambda lake: lake.table(NAME).rewrite_manifests(),
     "create as": lambda lake: lake.create_table_as("shop.new", NEW_ROWS, NEW_LAYOUT),
     "replace as": lambda lake: lake.create_table_as(NAME, NEW_ROWS, NEW_LAYOUT, replace=True),
     "create": lambda lake: lake.create_table("shop.new", SALES),

@@ -22,7 +22,9 @@ BACKENDS = (SqlBackend, FileSystemBackend)
 WITH_SNAPSHOT = [
     name
     for name in OPERATIONS
-    if name.startswith(("append", "overwrite", "dynamic", "truncate", "replace", "create as"))
+    if name.startswith(
+        ("append", "overwrite", "dynamic", "truncate", "replace", "rewrite", "create as")
+    )
 ]
 WITHOUT_SNAPSHOT = ["create branch", "create tag", "drop ref", "set properties", "rollback"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -85,6 +87,13 @@ def iceberg_table(spark, name):
     return load(spark._jsparkSession, f"java.{name}")
 
 
+def each(found):
+    """Iterate over what is only a java.lang.Iterable."""
+    items = found.iterator()
+    while items.hasNext():
+        yield items.next()
+
+
 def sketches(spark, name) -> dict[int, tuple[int, float, bytes]]:
     """Return what Java reads: (distinct values said, estimate, sketch) by field id."""
     jvm = spark._jvm
@@ -99,7 +108,7 @@ def sketches(spark, name) -> dict[int, tuple[int, float, bytes]]:
         .build()
     )
     found = {}
-    for pair in reader.readAll(reader.fileMetadata().blobs()):
+    for pair in each(reader.readAll(reader.fileMetadata().blobs())):
         blob, data = (
             pair.first(),
             jvm.org.apache.iceberg.util.ByteBuffers.toByteArray(pair.second()),
@@ -201,7 +210,49 @@ def compare(ours: str, theirs: str, spark, name) -> None:
     )
     assert all(row["last_updated_at"] for row in found)
     read = iceberg_table(spark, name).newPartitionStatisticsScan().scan()
-    seen = [(one.specId(), one.dataRecordCount(), one.dataFileCount()) for one in read]
+    seen = [(one.specId(), one.dataRecordCount(), one.dataFileCount()) for one in each(read)]
     assert sorted(seen) == sorted(
         (row["spec_id"], row["data_record_count"], row["data_file_count"]) for row in found
     )
+
+
+def copy_plan(found, staging: str) -> set[tuple[str, str]]:
+    """Return the pairs of a file list, with the staging folder called by one name."""
+    text = Path(found.first()["file_list_location"].removeprefix("file:")).read_text()
+    pairs = [line.split(",") for line in text.splitlines()]
+    return {(source.replace(staging, "staging"), target) for source, target in pairs}
+
+
+def test_paths_are_rewritten_as_java_does(lake, java, name, version, tmp_path):
+    made(java, name, version)
+    lake.table(name).upsert([{"id": 5, "p": 2, "name": "new"}], keys=["id"], deletes="equality")
+    lake.table(name).compute_table_stats()
+    source = lake.table(name).location
+    target = f"{source}_moved"
+    whole = None
+    for number, first in enumerate(("", ", start_version => 'v4.metadata.json'")):
+        staging = f"{tmp_path}/java{number}"
+        call = (
+            f"CALL java.system.rewrite_table_path(table => '{name}', source_prefix => '{source}', "
+            f"target_prefix => '{target}', staging_location => '{staging}'{first})"
+        )
+        theirs = java(call)
+        ours = lake.sql(call.replace("java.", "").replace(f"{tmp_path}/java", f"{tmp_path}/ours"))
+        assert ours.schema.simpleString() == theirs.schema.simpleString()
+        kept = [column for column in theirs.columns if column != "file_list_location"]
+        assert rows_of(ours.select(*kept)) == rows_of(theirs.select(*kept))
+        expected = copy_plan(theirs, staging)
+        assert copy_plan(ours, f"{tmp_path}/ours{number}") == expected
+        whole = whole or ours.first()
+    for line in Path(whole["file_list_location"]).read_text().splitlines():
+        staged, place = (Path(one.removeprefix("file:")) for one in line.split(","))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(staged, place)
+    number = whole["latest_version"].removeprefix("v").split(".")[0]
+    (Path(target.removeprefix("file:")) / "metadata" / "version-hint.text").write_text(number)
+    columns = f"id, p, name{', _row_id' if version == 3 else ''}"
+    rows = rows_of(java(f"SELECT {columns} FROM java.{name}"))
+    Path(source.removeprefix("file:")).rename(tmp_path / "away")
+    assert rows_of(java(f"SELECT {columns} FROM java.{name}_moved")) == rows
+    java(f"DELETE FROM java.{name}_moved WHERE id = 20")
+    assert lake.table(f"{name}_moved").arrow().num_rows == len(rows) - 1

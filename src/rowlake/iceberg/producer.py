@@ -196,7 +196,11 @@ def produce_listing(
     prepared = Prepared(snapshot_id, none, none, no_summary_rows(), ())
     location = _list_location(head, snapshot_id, attempt)
     made = _snapshot(handle.metadata, change, prepared, head, no_summary_rows(), location)
-    made = _listed(made, manifests, head.format_version, storage)
+    try:
+        made = _listed(made, manifests, head.format_version, storage)
+    except BaseException:
+        storage.delete([location])
+        raise
     return Produced(made, _updates(handle.metadata, change, made), (location,), ())
 
 

@@ -110,8 +110,8 @@ def compute_partition_stats(
 
 def _registered(handle: TableHandle, snapshot_id: int, location: str, data: bytes) -> TableHandle:
     storage = Storage(handle.io_properties)
-    storage.write(location, data)
     with removed_on_failure(storage, location):
+        storage.write(location, data)
         return commit_metadata(
             handle,
             "compute_partition_stats",

@@ -85,8 +85,8 @@ def compute_table_stats(
         wanted = view.snapshot.snapshot_id
         location = statistics_location(view, f"{wanted}-{{}}.stats")
         storage = Storage(handle.io_properties)
-        storage.write(location, puffin.data)
         with removed_on_failure(storage, location):
+            storage.write(location, puffin.data)
             handle = commit_metadata(
                 handle,
                 "compute_table_stats",
