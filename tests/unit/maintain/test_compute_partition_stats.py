@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
+import uuid
+
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -218,3 +223,35 @@ def test_call_gives_the_file(lake):
     assert found["partition_statistics_file"].to_pylist() == [named.statistics_path]
     empty = lake.create_table("shop.empty", SALES, partition_by=["store"])
     assert lake.sql(f"CALL system.compute_partition_stats('{empty.name}')").num_rows == 0
+
+
+TYPED = {
+    "flag": (pa.bool_(), [True, False, None]),
+    "d": (pa.float64(), [0.5, float("nan"), None]),
+    "at": (
+        pa.timestamp("us", "UTC"),
+        [dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc), None, None],
+    ),
+    "dec": (pa.decimal128(20, 3), [decimal.Decimal("1.5"), decimal.Decimal("-1.5"), None]),
+    "bytes": (pa.binary(), [b"b", b"a", None]),
+    "fixed": (pa.binary(4), [b"abce", b"abcd", None]),
+    "key": (pa.uuid(), [uuid.UUID(int=2).bytes, uuid.UUID(int=1).bytes, None]),
+}
+
+
+@pytest.mark.parametrize("column", TYPED)
+def test_partition_values_of_any_type_are_written_and_read_back(lake, column):
+    kind, values = TYPED[column]
+    rows = pa.table({column: pa.array(values, kind), "n": pa.array([1, 2, 3])})
+    table = lake.create_table("shop.typed", rows.schema, partition_by=[column])
+    table.append(rows)
+    first = table.compute_partition_stats()
+    table.append(rows)
+    table.rewrite_manifests()
+    second = table.compute_partition_stats()
+    assert second.incremental
+    assert first.partitions == second.partitions == len({str(value) for value in values})
+    written = [str(row["partition"][column]) for row in rows_of(first)]
+    assert written == [str(row["partition"][column]) for row in rows_of(second)]
+    assert written[0] == "None"
+    assert sum(row["data_file_count"] for row in rows_of(second)) == 2 * first.partitions
