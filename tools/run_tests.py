@@ -1,9 +1,9 @@
 """Run the tests as `make test` does.
 
 Comes in: arguments for pytest. Goes out: pytest's reports and an exit code. Where the arguments
-name no tests, all run, in parts, two parts side by side: one waits for Java while the other
-computes. A part is one process with at most one JVM. Its report is shown when it is done, and the
-counts of all parts at the end.
+name no tests, all run, in parts, three parts side by side: most of the time one waits for Java or
+for a server while others compute. A part is one process with at most one JVM. Its report is shown
+when it is done, and the counts of all parts at the end.
 """
 
 from __future__ import annotations
@@ -26,12 +26,19 @@ from rowlake.engine.java import java_home
 from rowlake.errors import EngineError
 
 ROOT = Path(__file__).resolve().parent.parent
-# One lane takes parts from the left, the other from the right, until they meet: what is long is
-# outside, and unit tests come first, so that a plain mistake shows early. Folders that are not
-# named here are a part each, in the middle.
-LEFT = (("unit",), ("spark/test_other_sessions.py",), ("spark",), ("model", "concurrency"))
-RIGHT = (("faults",), ("interop/test_lake_on_servers.py",), ("sql",), ("interop",))
-LANES = ("popleft", "pop")
+# Long parts first, so that no lane ends much later than the others; unit tests before all, so that
+# a plain mistake shows early. Folders that are not named here are a part each, at the end.
+PARTS = (
+    ("unit",),
+    ("faults",),
+    ("interop",),
+    ("spark",),
+    ("sql",),
+    ("spark/test_other_sessions.py",),
+    ("interop/test_lake_on_servers.py",),
+    ("model", "concurrency"),
+)
+LANES = 3
 KINDS = ("failures", "errors", "skipped")
 IN_MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 10 * 1024**3
@@ -74,11 +81,11 @@ def names_tests(argument: str) -> bool:
 def parts_of(tests: Path) -> list[Part]:
     """Return everything under a folder that has tests, each file in one part."""
     tops = {path.relative_to(tests).parts[0] for path in tests.rglob("test_*.py")}
-    named = {name.partition("/")[0] for group in (*LEFT, *RIGHT) for name in group}
-    middle = tuple((name,) for name in sorted(tops - named))
+    named = {name.partition("/")[0] for group in PARTS for name in group}
+    others = tuple((name,) for name in sorted(tops - named))
     groups = [
         tuple(str(tests / name) for name in group if (tests / name).exists())
-        for group in (*LEFT, *middle, *RIGHT)
+        for group in (*PARTS, *others)
     ]
     return [Part(paths) for paths in groups if paths]
 
@@ -94,16 +101,16 @@ def run_parts(parts: list[Part], arguments: list[str]) -> int:
     waiting, printing = deque(parts), threading.Lock()
     with tempfile.TemporaryDirectory(prefix="rowlake-tests-") as folder:
 
-        def lane(take: str) -> None:
+        def lane() -> None:
             while True:
                 try:
-                    part = getattr(waiting, take)()
+                    part = waiting.popleft()
                 except IndexError:
                     return
                 report = Path(folder) / f"{parts.index(part)}.xml"
                 _run(part, [*arguments, *apart(part, parts)], report, printing)
 
-        threads = [threading.Thread(target=lane, args=(take,)) for take in LANES]
+        threads = [threading.Thread(target=lane) for _ in range(LANES)]
         for thread in threads:
             thread.start()
         try:

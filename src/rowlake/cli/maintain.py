@@ -1,7 +1,7 @@
 """Commands that look after tables: health, optimize, and each verb of maintenance by itself.
 
-What removes files for good (`orphans`, `vacuum`, `erase`) only shows what it would do, unless `--delete` is
-given; everything else has `--dry-run`.
+What removes files for good (`orphans`, `vacuum`, `erase`) only shows what it would do, unless
+`--delete` is given; everything else has `--dry-run`.
 """
 
 from __future__ import annotations
