@@ -42,6 +42,7 @@ from rowlake.commit.history import snapshots_since
 from rowlake.commit.validate import Breach
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.model.change import Operation
+from rowlake.model.distinct import distinct
 from rowlake.model.files import Content
 from rowlake.plan.delete_index import FACTS, delete_file
 from rowlake.plan.files import DELETE_COLUMNS
@@ -242,7 +243,7 @@ class Rebase:
         for path, deletes in replaced.items():
             mark = self._marks[path]
             own = positions_in([mark.delete], path, self.storage)
-            every = np.union1d(own, self._rows(path, deletes))
+            every = distinct(own, self._rows(path, deletes))
             marks.append(Marked(path, mark.place.spec_id, mark.place.partition, every))
         folder = next(iter(self._marks.values())).delete.location.rpartition("/")[0]
         return MarkWriter(folder, view.format_version, "file", self.storage).write(marks)

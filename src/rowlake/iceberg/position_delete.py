@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rowlake.model.distinct import distinct
 from rowlake.model.schema import FIELD_ID
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def merged(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Return sorted, distinct positions of several arrays."""
     found = parts[0] if len(parts) == 1 else np.concatenate(parts)
     if len(found) > 1 and not (np.diff(found) > 0).all():
-        found = np.unique(found)
+        found = distinct(found)
     return found
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowlake.maintain.marking import file_batches, source_batch
+from rowlake.model.distinct import distinct
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.model.task import (
@@ -96,7 +97,7 @@ def _of_file(
     # A vector says all that is deleted: other position deletes of the file no longer apply.
     if task.marking.format_version < 3:
         known = positions_in(replaced, file.location, storage)
-    every = np.union1d(new, known)
+    every = distinct(new, known)
     return source, Marked(file.location, file.spec_id, partition, every)
 
 

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from rowlake.maintain.options import GB, JOB_ORDERS, FileSizes, Given
 from rowlake.maintain.position_kernel import MOST_ROWS, MarkGroup, NumberedDelete
+from rowlake.model.distinct import distinct
 from rowlake.model.files import Content
 from rowlake.model.predicate import TRUE
 from rowlake.model.values import encode_partitions
@@ -307,14 +308,14 @@ class _Spec:
         if self.data is None or not len(pairs):
             return
         data, deletes = self.data_rows[pairs], self.delete_rows[pairs]
-        rows = int(self.records[np.unique(deletes)].sum())
+        rows = int(self.records[distinct(deletes)].sum())
         count = -(-rows // MOST_ROWS)
-        for files in np.array_split(np.unique(data), max(1, count)):
+        for files in np.array_split(distinct(data), max(1, count)):
             if not len(files):
                 continue
             named = self.data.take(pa.array(files))
             numbers = _numbers(named, "data_sequence_number").tolist()
-            read = np.unique(deletes[np.isin(data, files)])
+            read = distinct(deletes[np.isin(data, files)])
             yield MarkGroup(
                 template.spec_id,
                 template.partition,

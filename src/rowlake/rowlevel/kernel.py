@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from rowlake.model.distinct import distinct
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import Schema
@@ -111,7 +112,7 @@ def _changed(
     else:
         yield from _updated(task, file, updates)
     if way is Way.MARK:
-        every = np.union1d(deletes.positions, changes.positions)
+        every = distinct(deletes.positions, changes.positions)
         work.marked.append(Marked(file.location, file.spec_id, partition, every))
         outcome["replaced_deletes"] = _replaced(file)
     work.outcomes.append(outcome)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from rowlake.errors import CorruptTableError
+from rowlake.model.distinct import distinct
 from rowlake.model.schema import field_id
 from rowlake.scan.shape import path_to, restricted
 
@@ -98,7 +99,7 @@ class EqualityMatcher:
         codes = self._encoders[0].encode(columns[0])
         for array, encoder in zip(columns[1:], self._encoders[1:], strict=True):
             codes = codes * encoder.size + encoder.encode(array)
-            joined = np.unique(codes)
+            joined = distinct(codes)
             self._joins.append(joined)
             codes = np.searchsorted(joined, codes)
 
@@ -113,7 +114,7 @@ class _Encoder(Protocol):
 class _NumberEncoder:
     def __init__(self, array: pa.Array) -> None:
         numbers, valid = _numbers(array)
-        self._values = np.unique(numbers[valid])
+        self._values = distinct(numbers[valid])
         self._null = len(self._values) if not valid.all() else _ABSENT
         self.size = len(self._values) + 1
 

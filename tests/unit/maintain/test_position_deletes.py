@@ -369,7 +369,7 @@ def test_data_files_that_go_meanwhile_are_planned_again(lake, tmp_path, monkeypa
 def test_a_roll_back_meanwhile_brings_back_what_dangling_deletes_delete(lake, monkeypatch):
     table = make(lake)
     for number in range(5):
-        add_position_deletes(table, dict.fromkeys(files_of(table), [number]), "partition")
+        add_position_deletes(table, {place: [number] for place in files_of(table)}, "partition")
     before, head = ids(table), table.snapshots()[-1].snapshot_id
     table.delete("id >= 0", mode="copy-on-write")
     assert len(delete_files(table)) == 5
