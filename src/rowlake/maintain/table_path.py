@@ -304,7 +304,7 @@ class _Staging:
         return {
             "location": delete.location,
             "new_location": self.prefixes.moved(new_name(delete.location, delete.file_format)),
-            "file_format": delete.file_format,
+            "file_format": "PUFFIN" if delete.is_vector else "PARQUET",
             "file_size_in_bytes": delete.file_size_in_bytes,
         }
 

@@ -13,8 +13,12 @@ from rowlake.iceberg import path_rewrite
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.prefixes import Prefixes
 from rowlake.maintain import table_path
+from rowlake.maintain.path_kernel import PathTask, path_kernel
+from rowlake.model.files import Content, DeleteFile
+from rowlake.scan.deletes import all_positions
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
+from tests.scanning import write_avro
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
 NAME = "shop.sales"
@@ -264,3 +268,26 @@ def test_bounds_of_paths_move_and_cut_ones_go():
         [],
         [(1, b"/old/a")],
     ]
+
+
+def test_position_deletes_in_other_formats_become_parquet(tmp_path):
+    fields = [
+        {"name": "file_path", "type": "string", "field-id": 2147483546},
+        {"name": "pos", "type": "long", "field-id": 2147483545},
+    ]
+    rows = [{"file_path": f"{tmp_path}/data/{name}", "pos": 3} for name in "ba"]
+    schema = {"type": "record", "name": "t", "fields": fields}
+    path = write_avro(tmp_path / "deletes.avro", schema, rows)
+    delete = DeleteFile(Content.POSITION_DELETES, path, "AVRO", 1, 2)
+    prefixes = Prefixes(str(tmp_path), "/new", f"{tmp_path}/stage")
+    (batch,) = path_kernel(PathTask((delete,), prefixes, {}))
+    (row,) = batch.to_pylist()
+    assert row["new_location"] == "/new/deletes.avro.parquet"
+    staged = f"{tmp_path}/stage/deletes.avro.parquet"
+    assert row["file_size_in_bytes"] == len(Storage({}).read(staged))
+    moved = DeleteFile(Content.POSITION_DELETES, staged, row["file_format"], 1, 2)
+    found = all_positions(moved, Storage({}))
+    assert {name: list(at) for name, at in found.items()} == {
+        "/new/data/a": [3],
+        "/new/data/b": [3],
+    }
