@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     Prefix = tuple[str, str]
 
 DEFAULT_EQUAL_SCHEMES = {"s3n,s3a": "s3"}
-_LOCATION = r"(?s)^(?P<prefix>(?:[A-Za-z][A-Za-z0-9+.\-]*:)?(?://[^/]*)?)(?P<path>.*)$"
+_PREFIXES = r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?(?://[^/]*)?"
+_LOCATION = f"(?s)^(?P<prefix>{_PREFIXES})(?P<path>.*)$"
+_BEGINNING = re.compile(_PREFIXES)
 _PREFIX = re.compile(r"(?:(?P<scheme>[^:/]*):)?(?://(?P<authority>.*))?", re.DOTALL)
 _STEPS = r"(^|/)\.\.?(/|$)"
 
@@ -119,6 +121,23 @@ def identified(locations: pa.Array | pa.ChunkedArray, equal: Equality) -> Identi
     column = locations.cast(pa.large_string())
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
+    return _of_one_prefix(column, equal) or _of_many_prefixes(column, equal)
+
+
+def _of_one_prefix(column: pa.Array, equal: Equality) -> Identified | None:
+    """Take apart locations that all begin as the first does, as those of a table mostly do."""
+    first = column[0].as_py() if len(column) else None
+    found = _BEGINNING.match(first) if first else None
+    if found is None or not pc.all(pc.starts_with(column, found[0] + "/")).as_py():
+        return None
+    if not found[0] and pc.any(pc.starts_with(column, "//")).as_py():
+        return None
+    paths = pc.utf8_slice_codeunits(column, len(found[0])) if found[0] else column
+    numbers = np.zeros(len(column), np.int32)
+    return Identified(normal_paths(paths), numbers, (equal.prefix_of(found[0]),))
+
+
+def _of_many_prefixes(column: pa.Array, equal: Equality) -> Identified:
     taken = pc.extract_regex(column, _LOCATION)
     prefixes = taken.field("prefix").dictionary_encode()
     return Identified(
@@ -132,8 +151,9 @@ def normal_paths(paths: pa.Array) -> pa.Array:
     """Return paths without doubled and trailing slashes and without steps."""
     if pc.any(pc.match_substring(paths, "//")).as_py():
         paths = pc.replace_substring_regex(paths, "/{2,}", "/")
-    stepped = pc.match_substring_regex(paths, _STEPS)
-    if pc.any(stepped).as_py():
+    # Few paths have a name that begins with a dot; only there a step is looked for.
+    if pc.any(pc.match_substring(paths, "/.")).as_py():
+        stepped = pc.match_substring_regex(paths, _STEPS)
         straight = [posixpath.normpath(path) for path in paths.filter(stepped).to_pylist()]
         paths = pc.replace_with_mask(paths, stepped, pa.array(straight, paths.type))
     if pc.any(pc.ends_with(paths, "/")).as_py():

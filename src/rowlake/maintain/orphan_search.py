@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -33,7 +34,7 @@ MS_PER_HOUR = 60 * 60 * 1000
 DEFAULT_AGE_MS = 72 * MS_PER_HOUR
 SHORTEST_AGE_MS = 24 * MS_PER_HOUR
 MODES = ("ERROR", "IGNORE", "DELETE")
-_METADATA_FILE = r"(?:\.metadata\.json(?:\.gz)?|/metadata/version-hint\.text)$"
+_METADATA_FILES = (".metadata.json", ".metadata.json.gz", "/metadata/version-hint.text")
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ def _old(files: pa.Table, older_than_ms: int) -> pa.Table:
 
 
 def _metadata_files(files: pa.Table) -> pa.Table:
-    return files.filter(pc.match_substring_regex(files["location"], _METADATA_FILE))
+    endings = [pc.ends_with(files["location"], ending) for ending in _METADATA_FILES]
+    return files.filter(reduce(pc.or_, endings))
 
 
 class Hidden:
@@ -145,7 +147,7 @@ class Hidden:
         if self._partitions:
             shown = "|".join(map(re.escape, self._partitions))
             below = pc.replace_substring_regex(below, f"/(?:{shown})", "/partition=")
-        return pc.match_substring_regex(below, "/[._]")
+        return pc.or_(pc.match_substring(below, "/_"), pc.match_substring(below, "/."))
 
 
 def file_list(files: pa.Table) -> pa.Table:

@@ -83,6 +83,10 @@ class Sieve:
             is_mismatched=self.is_mismatched[count:],
         )
 
+    def sorted(self) -> Sieve:
+        """Return the files in the order of their locations."""
+        return self.of(self.files.sort_by("location"))
+
     def of(self, files: pa.Table) -> Sieve:
         """Return a sieve of these files, that have been through it."""
         return replace(
@@ -121,7 +125,7 @@ def sifted(
     protected: Iterable[str],
 ) -> Sieve:
     """Return the files that the table's metadata does not name, sorted by location."""
-    files = files.combine_chunks().sort_by("location")
+    files = files.combine_chunks()
     sieve = Sieve(
         files,
         identified(files["location"], wanted.equal),
@@ -138,7 +142,7 @@ def sifted(
             f"a folder of the table, and no file of it is there, so all that is found may belong "
             f"to others. No file was removed. Check the location; force=True goes on."
         )
-    return sieve.settled()
+    return sieve.settled().sorted()
 
 
 def _any_below(named: pa.ChunkedArray, wanted: Search) -> bool:
