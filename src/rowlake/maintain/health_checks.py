@@ -87,7 +87,8 @@ def check_small_files(survey: Survey) -> Finding:
     verdict = _graded(found.gone / total, EXCESS_WATCH, EXCESS_ACT)
     ratio = found.count / total
     if verdict is not Verdict.OK:
-        why = f"Compaction would leave {survey.count - found.gone:,} files{_worst(survey, found)}."
+        left = count_text(survey.count - found.gone, "file")
+        why = f"Compaction would leave {left}{_worst(survey, found)}."
         how = advice("rewrite_data_files", survey.name)
         return Finding("small files", ratio, shown, verdict, why, how.sql, how.command)
     if ratio > 0.5 and survey.partition_count >= FINE_PARTITIONS:

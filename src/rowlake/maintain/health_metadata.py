@@ -69,7 +69,8 @@ def check_metadata(survey: Survey) -> Finding:
     """Find a metadata file that has grown large."""
     size = survey.metadata_size
     if size is None:
-        return Finding("metadata file", None, "none yet", Verdict.OK, "The table is not made yet.")
+        why = "The catalog keeps it to itself, or the table is not made yet."
+        return Finding("metadata file", None, "not known", Verdict.OK, why)
     metadata = survey.handle.metadata
     parts = (
         count_text(len(metadata.snapshots), "snapshot"),

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.errors import StorageError
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.files import Content
 from rowlake.model.predicate import TRUE
@@ -163,12 +164,18 @@ class Survey:
 
     @cached_property
     def metadata_size(self) -> int | None:
-        """The size of the metadata file in bytes; None for a table that has none yet."""
+        """The size of the metadata file in bytes; None where it cannot be seen.
+
+        A table that is staged has none, and a catalog server may keep it to itself.
+        """
         location = self.handle.metadata_location
         if location is None:
             return None
-        with self.handle.storage.open_input(location) as stream:
-            return int(stream.size())
+        try:
+            with self.handle.storage.open_input(location) as stream:
+                return int(stream.size())
+        except StorageError:
+            return None
 
 
 def survey(handle: TableHandle, *, branch: str = "main", where: Predicate | None = None) -> Survey:

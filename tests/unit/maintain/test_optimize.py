@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from random import Random
 
-import pyarrow as pa
 import pytest
 
 from rowlake.errors import (
@@ -24,6 +24,7 @@ from rowlake.model.partition import OrderBy
 from rowlake.model.report import Report
 from tests.lakes import SALES, make_lake, rows_of, sales
 from tests.metadata_files import MB, add_files, numbers
+from tests.unit.sql.lake_without_spark import lake_without_spark
 
 VERBS = list(optimize_steps.RUNNERS)
 
@@ -344,6 +345,37 @@ def test_a_table_is_well_after_it_and_has_the_same_rows(lake, version) -> None:
     assert table.snapshots()[-1].operation == "replace"
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_was_done_another_run_finds_nothing(lake, seed) -> None:
+    random = Random(seed)
+    table = lake.create_table(
+        "ns.x",
+        SALES,
+        partition_by=random.choice([[], ["store"], ["bucket(3, id)"]]),
+        sort_by=random.choice([[], [OrderBy(("id",))]]),
+        properties={"format-version": random.choice(["2", "3"])},
+    )
+    for number in range(14):
+        table.append(sales(12, number * 12))
+        doing = random.choice(["append", "mark", "by value", "evolve"])
+        one = random.randrange((number + 1) * 12)
+        if doing == "mark":
+            table.delete(f"id >= {one - 3} AND id <= {one}", mode="merge-on-read")
+        elif doing == "by value":
+            table.delete(f"id = {one}", deletes="equality")
+        elif doing == "evolve":
+            with table.evolve().update_spec() as update:
+                update.add_field("store", f"bucket[{number + 2}]", f"bucket_{number}")
+    before = rows_of(table.arrow())
+    dry = table.optimize(dry_run=True)
+    report = table.optimize()
+    assert [each.verb for each in dry.planned] == [each.verb for each in report.done]
+    if len(table.handle.metadata.partition_specs) > 1:
+        table.optimize()  # files of older specs came to the partitions of the current one
+    assert table.optimize().done == ()
+    assert rows_of(table.arrow()) == before
+
+
 def test_it_prints_for_people_and_programs(lake) -> None:
     table = lake.create_table("ns.p", SALES)
     for number in range(6):
@@ -358,15 +390,16 @@ def test_it_prints_for_people_and_programs(lake) -> None:
     assert "<table>" in report._repr_html_()
 
 
-def test_call_health_and_call_optimize(lake) -> None:
-    from rowlake.sql.procedures import PROCEDURES
-
+def test_call_health_and_call_optimize(tmp_path) -> None:
+    lake = lake_without_spark(tmp_path / "lake")
+    lake.create_namespace("ns")
     table = lake.create_table("ns.c", SALES)
     for number in range(6):
         table.append(sales(4, number * 4))
-    found = PROCEDURES["health"].run(lake, "ns.c", False)
+    found = lake.sql("CALL system.health('ns.c')")
     assert found.schema.names[:4] == ["name", "value", "shown", "verdict"]
     assert found["name"].to_pylist()[0] == "small files"
-    steps = PROCEDURES["optimize"].run(lake, "ns.c", True, None, None, None)
-    assert isinstance(steps, pa.Table)
-    assert PLANNED in steps["state"].to_pylist()
+    steps = lake.sql("CALL system.optimize(table => 'ns.c', dry_run => true, max_bytes => 1000000)")
+    assert steps["state"].to_pylist()[0] == PLANNED
+    with pytest.raises(InvalidStatementError, match="max_bytes of optimize must be a whole number"):
+        lake.sql("CALL system.optimize(table => 'ns.c', max_bytes => 'much')")
