@@ -35,6 +35,7 @@ TRIALS = int(os.environ.get("ROWLAKE_TRIALS", "1000"))
 PARTS = 10
 DAY = 24 * 60 * 60 * 1000
 MOMENTS = ("listing", "listed", "compared", "batch")
+COMMITTING = ("expire", "vacuum")
 ACTS = ("orphans",) * 5 + ("dry run",) * 2 + ("expire",) * 2 + ("vacuum",)
 NAMES = (
     "data/left.parquet",
@@ -123,7 +124,8 @@ class Trial:
         if self.dice.random() < 0.2:
             return
         self.writer = self.dice.choice(self.shape.writers)
-        self.moment = self.dice.choice([*MOMENTS, "never"])
+        commits = ["commit"] * 2 if self.act in COMMITTING else []
+        self.moment = self.dice.choice([*MOMENTS, "never", *commits])
         for path, blob in self.writer.files.items():
             # Of a commit that does not come in time only the age of its files tells.
             age = self.not_old() if self.moment == "never" else self.any_age()
@@ -172,13 +174,13 @@ class Trial:
 
     def check(self, before: set[str]) -> None:
         left = set(self.store.blobs)
-        if self.act in ("expire", "vacuum"):
+        if self.act in COMMITTING:
             live = live_files(open_table())
         else:
             live = self.writer.live if self.writer and self.has_landed else self.shape.live
         assert live <= left, f"live files deleted: {sorted(live - left)}"
         assert not self.gone & left, f"orphans left: {sorted(self.gone & left)}"
-        if self.act in ("expire", "vacuum"):
+        if self.act in COMMITTING:
             return
         unexpected = before - left - self.gone - self._may_go()
         assert not unexpected, f"deleted: {sorted(unexpected)}"
@@ -235,9 +237,13 @@ def told(monkeypatch: pytest.MonkeyPatch, store: MemoryStore) -> Callable[[Trial
     after("search", "listed")
     after("sifted", "compared")
     before_batch()
-    monkeypatch.setattr(
-        store, "step", lambda kind, _: kind == "list" and current[-1].happen("listing")
-    )
+    moments = {"list": "listing", "create": "commit"}
+
+    def step(kind: str, _: str) -> None:
+        if kind in moments:
+            current[-1].happen(moments[kind])
+
+    monkeypatch.setattr(store, "step", step)
     return current.append
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from rowlake.catalog import tables, versions
@@ -13,6 +14,7 @@ from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.open import open_catalog
 from rowlake.catalog.outcome import Conflict
 from rowlake.errors import MissingFileError, StorageError, UnsupportedFeatureError
+from rowlake.lake import connect
 from rowlake.storage import s3 as s3_storage
 from rowlake.storage.files import Storage
 from tests.parts.catalogs import (
@@ -204,3 +206,32 @@ def test_racing_processes_lose_nothing(properties: dict[str, str], warehouse: st
 def test_a_bucket_that_is_not_there_is_known_at_once(properties: dict[str, str]) -> None:
     with pytest.raises(StorageError, match="no such bucket"):
         open_catalog("s3://no-such-bucket/wh", {"type": "filesystem", **properties})
+
+
+# -- orphans ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_orphans_go_and_live_files_stay_under_any_scheme(
+    storage: Storage, properties: dict[str, str], warehouse: str, is_flat: bool
+) -> None:
+    lake = connect(warehouse, {"type": "filesystem", **properties})
+    lake.create_namespace("ns")
+    table = lake.create_table("ns.t", pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1, 2]}))
+    as_s3a = table.location.replace("s3://", "s3a://")
+    table.set_properties({"write.data.path": f"{as_s3a}/data"})
+    table.append(pa.table({"id": [3]}))
+    left = [f"{as_s3a}/data/{name}/x {name}" for name in ODD_NAMES]
+    for location in left:
+        storage.write(location, b"left")
+    before = {one.location for one in storage.list(as_s3a)}
+    tomorrow = time.time() * 1000 + 86_400_000
+    options = {"older_than": tomorrow, "force": True, "prefix_listing": is_flat}
+    planned = table.remove_orphan_files(location=as_s3a, **options)
+    assert set(planned.orphan_file_location) == set(left)
+    assert planned.size_in_bytes == 4 * len(left)
+    done = table.remove_orphan_files(dry_run=False, **options)
+    assert {one.replace("s3://", "s3a://") for one in done.orphan_file_location} == set(left)
+    assert {one.location for one in storage.list(as_s3a)} == before - set(left)
+    assert table.arrow().num_rows == 3
