@@ -82,6 +82,8 @@ _OF_TABLES = (
     s.ShowPartitions,
     s.DescribeTable,
     s.Truncate,
+    s.Optimize,
+    s.Vacuum,
 )
 
 
