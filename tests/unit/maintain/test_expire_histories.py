@@ -137,6 +137,12 @@ class Trial:
                 count = self.chance.randint(2, 10**6)
                 update.add_field("id", f"bucket[{count}]", f"b{count}")
 
+    def compact(self) -> None:
+        self.table.rewrite_data_files(options={"rewrite-all": "true"}, branch=self.branch())
+
+    def compact_manifests(self) -> None:
+        self.table.rewrite_manifests(branch=self.branch())
+
     def expire(self, table: Any = None) -> None:
         asked: dict[str, Any] = {
             "older_than": self.chance.choice([None, int(time.time() * 1000) + 10]),
@@ -197,6 +203,7 @@ class Trial:
     def run(self, monkeypatch: pytest.MonkeyPatch) -> None:
         steps = [self.append, self.append, self.delete, self.overwrite, self.upsert, self.stage]
         steps += [self.tag, self.fork, self.drop, self.move, self.pick, self.evolve]
+        steps += [self.compact, self.compact_manifests]
         for _ in range(STEPS):
             self.step(self.chance.choice(steps))
             if self.chance.random() < 0.25:
