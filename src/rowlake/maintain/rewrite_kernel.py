@@ -2,13 +2,14 @@
 
 Comes in: whole data files with the deletes that apply. Goes out: rows of `REWRITTEN`, one for each
 source in the order of its rows, with the positions that were left out, and one for each file
-written. On failure every file of the task is removed. Memory is bounded by a batch and a row group;
-where rows are ordered all rows of the task are in memory at once, so it gets few enough of them.
+written. On failure every file of the task is removed. Memory is bounded by the batches that are
+read ahead and by a row group; where rows are ordered all rows of the task are in memory at once, so
+it gets few enough of them.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from rowlake.errors import RowlakeError
 from rowlake.iceberg.deletion_vector import bitmap_of
+from rowlake.maintain.ahead import read_ahead
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.model.task import POS_COLUMN, POS_COLUMN_ID, ScanTask
@@ -42,6 +44,8 @@ REWRITTEN = pa.schema(
         pa.field("file", pa.struct(list(WRITTEN_FILES))),
     ]
 )
+# Batches of fewer rows are joined, which copies them; those of files with deletes are large enough.
+ENOUGH_ROWS = 16 * 1024
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,8 @@ class RewriteTask:
 def rewrite_kernel(task: RewriteTask) -> Iterator[pa.RecordBatch]:
     """Rewrite the files of a task."""
     sources: list[dict[str, Any]] = []
-    rows = live_rows(task, sources)
-    written = write_parts(task.write, [rows] if task.order is None else _ordered(task, rows))
+    with closing(read_ahead(live_rows(task, sources))) as rows:
+        written = write_parts(task.write, [rows] if task.order is None else _ordered(task, rows))
     if sources:
         yield pa.RecordBatch.from_pylist(sources, REWRITTEN)
     yield from written_rows(task.number, written)
@@ -86,7 +90,7 @@ def write_parts(
     written: list[pa.RecordBatch] = []
     try:
         for part in parts:
-            written.extend(write_batches(context, part))
+            written.extend(write_batches(context, part, enough_rows=ENOUGH_ROWS))
     except BaseException:
         with suppress(RowlakeError):
             locations = [name for files in written for name in files["location"].to_pylist()]
