@@ -16,7 +16,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from rowlake.errors import InvalidStatementError, MissingFileError
+from rowlake.errors import InvalidStatementError, MissingFileError, shown
 from rowlake.maintain.orphan_places import is_inside
 
 if TYPE_CHECKING:
@@ -54,6 +54,25 @@ def foreign_folders(
             )
     folders = {_parent(path) for _, path in strays}
     return sorted({_root(folder) for folder in folders if not _is_beside_own(folder, own)})
+
+
+def foreign_logs(
+    handle: TableHandle, logs: Sequence[str], own: Collection[str], *, force: bool
+) -> list[str]:
+    """Return the folders of tables of other formats, by the folders of their logs.
+
+    Where such a table is in the folder of this one, both may have the same files, or each its
+    own: that is refused, but by force.
+    """
+    folders = [_parent(log) for log in logs]
+    shared = [folder for folder in folders if any(is_inside(one, [folder]) for one in own)]
+    if shared and not force:
+        raise InvalidStatementError(
+            f"Cannot remove orphan files of {handle.name}: {shown(logs)} is the log of a table of "
+            f"another format in the same folder, whose files would be taken for orphans. No file "
+            f"was removed. Remove that log if the table is gone; force=True goes on."
+        )
+    return sorted(set(folders) - set(shared))
 
 
 def _is_beside_own(folder: str, own: Collection[str]) -> bool:

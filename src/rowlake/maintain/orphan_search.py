@@ -23,7 +23,7 @@ from rowlake.storage.listing import LISTING
 from rowlake.times import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.progress import Reporter
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 MS_PER_HOUR = 60 * 60 * 1000
 DEFAULT_AGE_MS = 72 * MS_PER_HOUR
 SHORTEST_AGE_MS = 24 * MS_PER_HOUR
+# Where Delta Lake and Hudi keep what Iceberg keeps in metadata files.
+OTHER_LOGS = ("_delta_log", ".hoodie")
 MODES = ("ERROR", "IGNORE", "DELETE")
 _METADATA_FILES = (".metadata.json", ".metadata.json.gz", "/metadata/version-hint.text")
 
@@ -55,10 +57,11 @@ class Search:
 
 @dataclass(frozen=True)
 class Candidates:
-    """What was found: files that may be orphans, and metadata files of tables."""
+    """What was found: files that may be orphans, metadata files of tables, other formats' logs."""
 
     files: pa.Table
     metadata_files: pa.Table
+    logs: frozenset[str] = frozenset()
 
 
 def checked_mode(mode: str) -> str:
@@ -89,22 +92,32 @@ def search(handle: TableHandle, wanted: Search, reporter: Reporter) -> Candidate
     """List the places, or take the files of the list; what is younger or hidden stays out."""
     hidden = Hidden(handle)
     files, metadata_files, count = [LISTING.empty_table()], [LISTING.empty_table()], 0
+    logs: set[str] = set()
     for place in wanted.where.places:
-        for found in _visible(handle, place, wanted, hidden):
+        for found in _found(handle, place, wanted, hidden):
             count += found.num_rows
             reporter.update(count, 0)
-            metadata_files.append(_metadata_files(found))
-            files.append(_old(found, wanted.older_than_ms))
-    return Candidates(pa.concat_tables(files), pa.concat_tables(metadata_files))
+            logs |= _logs(found)
+            visible = found if wanted.file_list is not None else hidden.without(found, place)
+            metadata_files.append(_metadata_files(visible))
+            files.append(_old(visible, wanted.older_than_ms))
+    return Candidates(pa.concat_tables(files), pa.concat_tables(metadata_files), frozenset(logs))
 
 
-def _visible(handle: TableHandle, place: str, wanted: Search, hidden: Hidden) -> Iterator[pa.Table]:
+def _found(handle: TableHandle, place: str, wanted: Search, hidden: Hidden) -> Iterable[pa.Table]:
     if wanted.file_list is not None:
-        yield _of_list(wanted.file_list, place, wanted.equal)
-        return
-    for found in handle.storage.listing(place, enters=hidden.is_entered, is_flat=wanted.is_flat):
-        below = pc.utf8_slice_codeunits(found["location"], len(place.rstrip("/")))
-        yield found.filter(pc.invert(hidden.mask(below)))
+        return [_of_list(wanted.file_list, place, wanted.equal)]
+    return handle.storage.listing(place, enters=hidden.is_entered, is_flat=wanted.is_flat)
+
+
+def _logs(files: pa.Table) -> set[str]:
+    """Return the folders in which other table formats keep their logs."""
+    found: set[str] = set()
+    for name in OTHER_LOGS:
+        inside = files["location"].filter(pc.match_substring(files["location"], f"/{name}/"))
+        folders = pc.replace_substring_regex(inside, f"/{re.escape(name)}/.*$", f"/{name}")
+        found |= set(pc.unique(folders).to_pylist())
+    return found
 
 
 def _of_list(files: pa.Table, place: str, equal: Equality) -> pa.Table:
@@ -140,7 +153,13 @@ class Hidden:
 
     def is_entered(self, name: str) -> bool:
         """Return whether a folder is looked into."""
-        return not name.startswith(("_", ".")) or name.startswith(self._partitions)
+        is_shown = not name.startswith(("_", ".")) or name.startswith(self._partitions)
+        return is_shown or name in OTHER_LOGS
+
+    def without(self, files: pa.Table, place: str) -> pa.Table:
+        """Return the files without those that have a hidden name below a place."""
+        below = pc.utf8_slice_codeunits(files["location"], len(place.rstrip("/")))
+        return files.filter(pc.invert(self.mask(below)))
 
     def mask(self, below: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         """Return which paths, each from the slash after the place on, have a hidden name."""

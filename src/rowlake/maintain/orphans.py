@@ -151,7 +151,7 @@ def find_orphans(handle: TableHandle, engine: Engine, wanted: Search) -> Found:
         candidates = search(handle, wanted, reporter)
     newest = _refreshed(handle)
     check_gc(newest)
-    foreign = foreign_among(newest, candidates.metadata_files, wanted.equal)
+    foreign = foreign_among(newest, candidates, wanted)
     folders = (*foreign, *wanted.where.protected)
     with reporting("comparing with metadata", engine.progress):
         sieve = sifted(newest, engine, candidates.files, wanted, folders)

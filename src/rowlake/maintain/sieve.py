@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import InvalidStatementError
-from rowlake.maintain.foreign import foreign_folders
+from rowlake.maintain.foreign import foreign_folders, foreign_logs
 from rowlake.maintain.identity import Identified, compare, identified
 from rowlake.maintain.links import linked_locations
+from rowlake.maintain.orphan_places import paths_of
 from rowlake.maintain.reachable import Kind, manifests_of, metadata_files, parts_of_files
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.maintain.identity import Equality
-    from rowlake.maintain.orphan_search import Search
+    from rowlake.maintain.orphan_search import Candidates, Search
 
 
 @dataclass(frozen=True)
@@ -197,18 +198,27 @@ def newly_known(sieve: Sieve, before: TableHandle, newest: TableHandle, engine: 
     return left
 
 
-def foreign_among(handle: TableHandle, metadata: pa.Table, equal: Equality) -> Sequence[str]:
-    """Return the paths of folders of other tables among the metadata files that were found."""
-    if not metadata.num_rows:
-        return []
+def foreign_among(handle: TableHandle, found: Candidates, wanted: Search) -> Sequence[str]:
+    """Return the paths of folders of other tables among what was found."""
     named = metadata_files(handle)
     own_kinds = pa.array([int(Kind.METADATA), int(Kind.MANIFEST_LIST)], pa.int8())
     of_table = named.filter(pc.is_in(named["kind"], value_set=own_kinds))
-    known = identified(of_table["location"], equal)
-    found = identified(metadata["location"], equal)
+    known = identified(of_table["location"], wanted.equal)
+    own = pc.unique(pc.replace_substring_regex(known.paths, "/[^/]*$", "")).to_pylist()
+    logs = paths_of(sorted(found.logs), wanted.equal)
+    strays = _strays(found.metadata_files["location"], known, wanted.equal)
+    return [
+        *foreign_logs(handle, logs, own, force=wanted.force),
+        *foreign_folders(handle, strays, own),
+    ]
+
+
+def _strays(
+    locations: pa.ChunkedArray, known: Identified, equal: Equality
+) -> list[tuple[str, str]]:
+    """Return location and path of metadata files that are not the table's."""
+    found = identified(locations, equal)
     compared = compare(found, known)
     stray = pa.array(~(compared.is_known | compared.is_mismatched))
-    locations = metadata["location"].combine_chunks().filter(stray).to_pylist()
-    paths = found.paths.filter(stray).to_pylist()
-    own = pc.unique(pc.replace_substring_regex(known.paths, "/[^/]*$", "")).to_pylist()
-    return foreign_folders(handle, list(zip(locations, paths, strict=True)), own)
+    names = locations.filter(stray).to_pylist()
+    return list(zip(names, found.paths.filter(stray).to_pylist(), strict=True))

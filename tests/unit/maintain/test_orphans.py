@@ -239,6 +239,22 @@ def test_two_tables_in_one_folder_are_refused(lake: Lake, table: Table) -> None:
     assert files_in(table.location) == before
 
 
+def test_tables_of_other_formats_are_left_alone(table: Table) -> None:
+    put(table.location, "data/delta/_delta_log/0.json")
+    put(table.location, "data/a/b/c/d/e/hudi/.hoodie/x")
+    put(table.location, "data/a/b/c/d/e/hudi/x.parquet")
+    put(table.location, "data/delta/x.parquet")
+    orphan = put(table.location, "data/a/b/x")
+    for flat in (False, True):
+        report = table.remove_orphan_files(prefix_listing=flat)
+        assert report.orphan_file_location == (orphan,)
+        assert len(report.skipped_folders) == 2
+    put(table.location, "_delta_log/0.json")
+    with pytest.raises(InvalidStatementError, match="table of another format"):
+        table.remove_orphan_files()
+    assert table.remove_orphan_files(force=True).orphan_file_location == (orphan,)
+
+
 def test_old_versions_of_the_table_itself_are_orphans(table: Table) -> None:
     own = json.dumps({"table-uuid": str(table.handle.metadata.table_uuid)}).encode()
     put(table.location, "metadata/00000-old.metadata.json", own)
