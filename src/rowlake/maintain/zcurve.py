@@ -8,6 +8,7 @@ first, NaN last. Decimals are compared as floats, which keeps their order but fo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,10 +83,11 @@ class ColumnRanges:
             return cls(pc.unique(ordered.take(pa.array(_quantiles(len(ordered), most)))))
         if numbers.dtype.kind == "f":
             numbers = numbers[~np.isnan(numbers)]
-        distinct = np.unique(numbers)
+        ordered = np.sort(numbers)
+        distinct = _distinct(ordered)
         if len(distinct) <= most:
             return cls(distinct)
-        return cls(np.unique(np.sort(numbers)[_quantiles(len(numbers), most)]))
+        return cls(_distinct(ordered[_quantiles(len(ordered), most)]))
 
     def numbers(self, values: pa.Array) -> Numbers:
         """Return the number of the range of each value."""
@@ -108,6 +110,12 @@ class ColumnRanges:
 
 def _places(values: pa.Array) -> NDArray[Any]:
     return np.asarray(pc.array_sort_indices(values))
+
+
+def _distinct(ordered: NDArray[Any]) -> NDArray[Any]:
+    is_new = np.ones(len(ordered), np.bool_)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_new]
 
 
 def _quantiles(count: int, most: int) -> Numbers:
@@ -140,6 +148,7 @@ def z_values(columns: Sequence[Numbers], bits: int) -> NDArray[np.uint64]:
     return found
 
 
+@lru_cache(maxsize=16)
 def _spread(bits: int, step: int) -> NDArray[np.uint64]:
     """Return each number of so many bits with its bits so far apart."""
     numbers = np.arange(1 << bits, dtype=np.uint64)
