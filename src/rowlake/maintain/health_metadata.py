@@ -88,7 +88,7 @@ def check_metadata(survey: Survey) -> Finding:
 
 
 def check_manifests(survey: Survey) -> Finding:
-    """Find manifests that are many and small."""
+    """Find manifests of the current spec that are many and small; others go with their files."""
     count, size, ideal = manifest_sizes(survey)
     shown = f"{count:,} of {size_text(size // max(count, 1))} on average"
     excess = count / max(ideal, 1)
@@ -101,9 +101,11 @@ def check_manifests(survey: Survey) -> Finding:
 
 
 def manifest_sizes(survey: Survey) -> tuple[int, int, int]:
-    """Return how many manifests there are, their bytes, and how many would do."""
+    """Return how many manifests the current spec has, their bytes, and how many would do."""
     target = _whole(survey, "commit.manifest.target-size-bytes", MANIFEST_BYTES)
-    manifests = survey.manifests
+    manifests = survey.manifests.filter(
+        pc.equal(survey.manifests["partition_spec_id"], survey.view.default_spec_id)
+    )
     ideal = 0
     for content in (0, 1):
         lengths = manifests.filter(pc.equal(manifests["content"], content))["manifest_length"]
@@ -118,7 +120,7 @@ def check_clustering(survey: Survey) -> Finding:
         why = "The table is not partitioned, or its manifests do not say what they list."
         return Finding("manifest clustering", None, "does not apply", Verdict.OK, why)
     shown = f"a partition's files are in {spread:.1f} manifests"
-    if survey.manifests.num_rows < MANIFESTS_LEAST or spread < SPREAD_WATCH:
+    if manifest_sizes(survey)[0] < MANIFESTS_LEAST or spread < SPREAD_WATCH:
         why = "A filter on partitions reads few manifests."
         return Finding("manifest clustering", spread, shown, Verdict.OK, why)
     verdict = Verdict.ACT if spread >= SPREAD_ACT else Verdict.WATCH
@@ -128,12 +130,14 @@ def check_clustering(survey: Survey) -> Finding:
 
 
 def manifest_spread(survey: Survey) -> float | None:
-    """Return in how many manifests a partition's files are, on average over partitions."""
-    numbers = survey.manifest_numbers
-    if numbers is None or survey.partition_count < 2:
+    """Return in how many manifests a partition's files are, on average; of the current spec."""
+    numbers, mine = survey.manifest_numbers, survey.of_current_spec
+    partitions = survey.partitions[mine]
+    count = len(np.unique(partitions))
+    if numbers is None or count < 2:
         return None
-    pairs = np.unique(survey.partitions * (int(numbers.max()) + 1) + numbers)
-    return len(pairs) / survey.partition_count
+    pairs = np.unique(partitions * (int(numbers.max()) + 1) + numbers[mine])
+    return len(pairs) / count
 
 
 def check_orphans(survey: Survey, counted: Any = None) -> Finding:

@@ -123,6 +123,13 @@ class Survey:
             first += len(distinct)
         return np.concatenate(found)
 
+    @property
+    def of_current_spec(self) -> Numbers:
+        """True for each data file of the spec that new files are written with."""
+        sizes = [table.num_rows for table in self.plan.data.values()]
+        current = [spec_id == self.view.default_spec_id for spec_id in self.plan.data]
+        return np.repeat(np.array(current, dtype=bool), sizes)
+
     @cached_property
     def partition_count(self) -> int:
         """How many partitions have files."""
