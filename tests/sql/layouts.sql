@@ -112,3 +112,7 @@ TBLPROPERTIES ('write.delete.mode' = 'merge-on-read');
 INSERT INTO db.t VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e'), (6, 'f'), (7, 'g'), (8, 'h');
 DELETE FROM db.t WHERE id = 2 OR id = 5;
 INSERT INTO db.t VALUES (2, 'back'), (9, 'i');
+
+-- layout: flags
+CREATE TABLE db.t (id int, flag boolean, v int);
+INSERT INTO db.t VALUES (1, true, 0), (2, false, 0), (3, NULL, 0), (5, false, 0);

@@ -71,8 +71,10 @@ class Estimates:
     def _tested(self) -> frozenset[int]:
         """The columns that decide what is done with matches."""
         task, schema = self.task, self.task.context.table_schema.arrow
-        tests = [self._of_predicate(clause.predicate) for _, clause in task.of(When.MATCHED)]
-        compared = {
+        matched = [clause for _, clause in task.of(When.MATCHED)]
+        tests = [self._of_predicate(clause.predicate) for clause in matched]
+        compared = {one.column for clause in matched for one in clause.comparisons}
+        compared |= {
             name
             for clause in task.clauses
             if task.skips_unchanged and clause.action is Action.UPDATE

@@ -17,6 +17,7 @@ from rowlake.errors import CardinalityError
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.model.task import POS_COLUMN, POS_COLUMN_ID, ScanTask
+from rowlake.rowlevel.comparing import holds
 from rowlake.rowlevel.rows import are_equal, assigned
 from rowlake.rowlevel.source import flags
 from rowlake.scan.kernel import picked_rows, scan_kernel
@@ -197,7 +198,35 @@ def _applies(
         wanted = found.positions[rows[result]]
         held = _positions(task.context, file, clause.predicate, wanted)
         result[result] = np.isin(wanted, held, assume_unique=True)
+    if clause.comparisons and result.any():
+        result[result] = _compared(task, file, clause, found, rows[result])
     return result
+
+
+def _compared(
+    task: ChangeTask, file: FileTask, clause: TaskClause, found: Changes, rows: Numbers
+) -> NDArray[np.bool_]:
+    """Return for which of some matched rows all comparisons of a clause are TRUE."""
+    names = dict.fromkeys(comparison.column for comparison in clause.comparisons)
+    result, start = np.zeros(len(rows), np.bool_), 0
+    for batch in _columns_at(task, file, list(names), found.positions[rows]):
+        some = rows[start : start + batch.num_rows]
+        held = np.ones(batch.num_rows, np.bool_)
+        for one in clause.comparisons:
+            source = assigned(one.staged, found.rows, found.source[some])
+            held &= holds(one.operator, batch.column(one.column), source)
+        result[start : start + batch.num_rows] = held
+        start += batch.num_rows
+    return result
+
+
+def _columns_at(
+    task: ChangeTask, file: FileTask, names: list[str], positions: Numbers
+) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of the rows at these positions."""
+    fields = [task.context.table_schema.arrow.field(name) for name in names]
+    context = replace(task.context, projection=Schema(pa.schema(fields)), predicate=None)
+    return picked_rows(context, file, positions)
 
 
 def _left_over(task: ChangeTask, file: FileTask, matched: Numbers, found: Changes) -> Changes:
@@ -241,10 +270,8 @@ def _without_unchanged(task: ChangeTask, file: FileTask, found: Changes) -> Chan
 def _differs(
     task: ChangeTask, file: FileTask, clause: TaskClause, found: Changes, rows: Numbers
 ) -> NDArray[np.bool_]:
-    fields = [task.context.table_schema.arrow.field(name) for name in clause.values]
-    context = replace(task.context, projection=Schema(pa.schema(fields)), predicate=None)
     result, start = np.zeros(len(rows), np.bool_), 0
-    for batch in picked_rows(context, file, found.positions[rows]):
+    for batch in _columns_at(task, file, list(clause.values), found.positions[rows]):
         some = rows[start : start + batch.num_rows]
         differs = np.zeros(batch.num_rows, np.bool_)
         for name, value in clause.values.items():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rowlake.model.merge import Action, When
     from rowlake.model.predicate import Predicate
     from rowlake.model.task import FileTask, ScanContext
+    from rowlake.rowlevel.comparing import Comparison
     from rowlake.rowlevel.marks import Partition
     from rowlake.rowlevel.staged import Piece
     from rowlake.rowlevel.strategy import Mode
@@ -53,7 +54,8 @@ class TaskClause:
     - `flag`: a staged boolean column; the clause is for source rows where it is TRUE;
     - `predicate`: bound; the clause is for target rows for which it is TRUE;
     - `values`: column of the target -> staged column, or an array of the one value that all rows
-      get. An UPDATE leaves the other columns as they are.
+      get. An UPDATE leaves the other columns as they are;
+    - `comparisons`: the clause is for matches for which all of them are TRUE.
     """
 
     when: When
@@ -61,6 +63,7 @@ class TaskClause:
     flag: str | None = None
     predicate: Predicate | None = None
     values: Mapping[str, str | pa.Array] = field(default_factory=dict)
+    comparisons: tuple[Comparison, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -365,6 +365,14 @@ def conjuncts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     return [tokens] if len(split(tokens, "OR")) > 1 else split(tokens, "AND")
 
 
+def is_operand(tokens: Sequence[Token]) -> bool:
+    """Return whether tokens are one side of a comparison: nothing in them binds less than it."""
+    if not tokens or _operator_at(tokens) is not None:
+        return False
+    logical = (len(split(tokens, word)) > 1 for word in ("AND", "OR"))
+    return not any(logical) and tokens[0].text != "!"
+
+
 def split_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     """Split at commas outside of brackets."""
     parts: list[Sequence[Token]] = []

@@ -1,9 +1,10 @@
 """MERGE by keys: Spark evaluates the source, tasks match it to the target by key.
 
 Done where ON is made of equalities between columns of the target and expressions of the source (and
-conditions on one side), and where every condition and value is about one side. Then Spark sees
-only the source: each source row is staged with its keys, with what its conditions say and with the
-values that it assigns, in the target's types. The target is never joined by Spark.
+conditions on one side), and where every value is about one side and every condition, too, or
+compares a column of the target with the source. Then Spark sees only the source: each source row is
+staged with its keys, with what its conditions say, with what is compared and with the values that
+it assigns, in the target's types. The target is never joined by Spark.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from rowlake.model.predicate import TRUE, conjunction
 from rowlake.plan.bind import bind
+from rowlake.rowlevel.comparing import NULL_SAFE, Comparison
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape
@@ -22,6 +24,7 @@ from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.sql.condition import pushed_condition
 from rowlake.sql.conditions import conjuncts, unwrapped
 from rowlake.sql.lexer import Kind, Lexer, Token, quote
+from rowlake.sql.merge_compared import Compared, compared, is_comparable
 from rowlake.sql.row_assign import stored_text
 from rowlake.sql.row_statements import When
 from rowlake.sql.row_values import constants_of, is_sparks, spark_types
@@ -41,10 +44,11 @@ _COMPARED = ("string", "date", "timestamp", "timestamp_ntz", "boolean", "binary"
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition, taken apart: texts about the source alone, a predicate on the target."""
+    """A condition, taken apart: texts about the source, a predicate on the target, comparisons."""
 
     source: tuple[str, ...] = ()
     target: Predicate = TRUE
+    compared: tuple[Compared, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,9 +137,10 @@ class Prepared:
 def by_key(merging: Merging) -> Prepared | None:
     """Return how to do a MERGE by keys; None where it cannot be done this way."""
     join = _key_join(merging)
-    conditions = [_condition(merging, clause.condition) for clause in merging.clauses]
+    conditions = [_condition_of(merging, clause) for clause in merging.clauses]
     if join is None or any(condition is None for condition in conditions):
         return None
+    comparisons = [one for found in conditions if found is not None for one in found.compared]
     if not all(_is_one_sided(merging, clause) for clause in merging.clauses):
         return None
     constants = [_constants(merging, clause) for clause in merging.clauses]
@@ -148,7 +153,10 @@ def by_key(merging: Merging) -> Prepared | None:
         for each in clause.assigned
         for text in each.texts
     ]
-    types = _types(merging, [*(text for _, text, _ in join.keys), *staged])
+    keys = [text for _, text, _ in join.keys]
+    types = _types(merging, [*keys, *staged, *(one.text for one in comparisons)])
+    if not all(_compares(merging, one, types) for one in comparisons):
+        return None
     columns = Columns(merging)
     matching = _matching(merging, join, types, columns)
     if matching is None:
@@ -208,36 +216,42 @@ def _key_join(merging: Merging) -> KeyJoin | None:
 
 
 def _key(merging: Merging, tokens: Sequence[Token]) -> tuple[str, str, bool] | None:
-    at = [n for n, token in enumerate(tokens) if token.text in ("=", "==", "<=>")]
-    if len(at) != 1 or at[0] in (0, len(tokens) - 1):
+    found = compared(merging.on, tokens, merging.sides)
+    if found is None or found.operator not in ("=", NULL_SAFE):
         return None
-    left = _text(merging.on, tokens[: at[0]])
-    right = _text(merging.on, tokens[at[0] + 1 :])
-    null_safe = tokens[at[0]].text == "<=>"
-    for one, other in ((left, right), (right, left)):
-        column = merging.sides.target_column(one)
-        about_source = merging.sides.mentions_source(other)
-        if column is not None and about_source and not merging.sides.mentions_target(other):
-            return column, other, null_safe
-    return None
+    return found.column, found.text, found.operator == NULL_SAFE
 
 
-def _condition(merging: Merging, text: str | None) -> Condition | None:
-    """Return a condition taken apart; None where a part of it is about both sides."""
+def _condition_of(merging: Merging, clause: MergeClause) -> Condition | None:
+    """Return the condition of a clause taken apart; None where tasks cannot test it."""
+    return _condition(merging, clause.condition, compares=clause.when is When.MATCHED)
+
+
+def _condition(merging: Merging, text: str | None, *, compares: bool = False) -> Condition | None:
+    """Return a condition taken apart; None where a part of it is about both sides.
+
+    Comparisons of the sides are none such where the condition is about matched rows (`compares`).
+    """
     if text is None:
         return Condition()
     source: list[str] = []
     target: list[Predicate] = []
+    both: list[Compared] = []
     for part in conjuncts(unwrapped(_tokens(text))):
         one = _text(text, part)
         if not merging.sides.mentions_target(one):
             source.append(one)
-            continue
-        found = None if merging.sides.mentions_source(one) else _exact(merging, one)
-        if found is None:
-            return None
-        target.append(found)
-    return Condition(tuple(source), conjunction(*target))
+        elif not merging.sides.mentions_source(one):
+            found = _exact(merging, one)
+            if found is None:
+                return None
+            target.append(found)
+        else:
+            comparison = compared(text, unwrapped(part), merging.sides) if compares else None
+            if comparison is None:
+                return None
+            both.append(comparison)
+    return Condition(tuple(source), conjunction(*target), tuple(both))
 
 
 def _exact(merging: Merging, text: str) -> Predicate | None:
@@ -265,7 +279,7 @@ def _is_one_sided(merging: Merging, clause: MergeClause) -> bool:
             return False
         if by_source and not sides.is_constant(each.plain):
             return False
-    condition = _condition(merging, clause.condition)
+    condition = _condition_of(merging, clause)
     return condition is not None and not (by_source and condition.source)
 
 
@@ -290,7 +304,29 @@ def _task_clause(
         for each in _changed(merging, clause)
     }
     flag = columns.flag(condition.source)
-    return TaskClause(clause.when, clause.action, flag, predicate, values)
+    comparisons = tuple(_comparison(merging, one, types, columns) for one in condition.compared)
+    return TaskClause(clause.when, clause.action, flag, predicate, values, comparisons)
+
+
+def _compares(merging: Merging, one: Compared, types: dict[str, str]) -> bool:
+    """Tell whether tasks compare a column and a text of the source as Spark would."""
+    return _comparison_type(merging, one, types) is not None
+
+
+def _comparison(
+    merging: Merging, one: Compared, types: dict[str, str], columns: Columns
+) -> Comparison:
+    kind = _comparison_type(merging, one, types)
+    assert kind is not None
+    return Comparison(one.column, one.operator, columns.add(one.text, pa.field("", kind)))
+
+
+def _comparison_type(merging: Merging, one: Compared, types: dict[str, str]) -> pa.DataType | None:
+    target = next(column for column in merging.target.columns if column.name == one.column)
+    if not is_comparable(one.operator, target.type, types[one.text]):
+        return None
+    arrow = merging.target.view.schema.arrow.field(one.column).type
+    return _key_type(target.type, types[one.text], arrow)
 
 
 def _changed(merging: Merging, clause: MergeClause) -> list[Assigned]:

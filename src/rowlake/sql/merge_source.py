@@ -43,6 +43,10 @@ class FrameSource:
     def __init__(self, found: Any) -> None:
         self.frame = found
 
+    def is_of(self, handle: TableHandle) -> bool:  # noqa: ARG002
+        """Return False: what a DataFrame was made of is not known."""
+        return False
+
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
@@ -65,6 +69,10 @@ class TableSource:
 
     def __init__(self, lake: Lake, handle: TableHandle, moment: dict[str, Any]) -> None:
         self._lake, self._handle, self._moment = lake, handle, moment
+
+    def is_of(self, handle: TableHandle) -> bool:
+        """Tell whether the rows are those of some table."""
+        return _is_same(self._handle, handle)
 
     @cached_property
     def arrow(self) -> pa.Schema:
@@ -104,6 +112,10 @@ class ArrowRows:
         self.arrow = rows.schema
         self.columns = tuple(rows.column_names)
 
+    def is_of(self, handle: TableHandle) -> bool:  # noqa: ARG002
+        """Return False: the rows are of no table."""
+        return False
+
     @cached_property
     def types(self) -> dict[str, str]:
         """Spark's type of each column."""
@@ -127,7 +139,7 @@ def merge_source(target: RowTarget, statement: Merge, arguments: Any) -> MergeSo
     """Return the source of a MERGE; nothing is read yet."""
     lake = target.lake
     if not isinstance(statement.source, str):
-        return _handed_in(lake, statement.source, target.view.schema.arrow)
+        return _handed_in(target, statement.source)
     parts = _dotted(statement.source)
     lookup = Lookup(lake, [target.handle])
     found = lookup.target(parts) if parts and not statement.with_clause else None
@@ -139,14 +151,20 @@ def merge_source(target: RowTarget, statement: Merge, arguments: Any) -> MergeSo
     return FrameSource(run_query(lake, text, arguments, known=[target.handle]))
 
 
-def _handed_in(lake: Lake, rows: Any, like: pa.Schema) -> MergeSource:
-    handle = getattr(rows, "handle", None)
+def _handed_in(target: RowTarget, rows: Any) -> MergeSource:
+    lake, handle = target.lake, getattr(rows, "handle", None)
     if handle is not None:
-        return TableSource(lake, handle, {})
-    found = source_of(rows, lake.engine, like)
+        # The target itself is read as it is changed.
+        is_target = _is_same(handle, target.handle)
+        return TableSource(lake, target.handle if is_target else handle, {})
+    found = source_of(rows, lake.engine, target.view.schema.arrow)
     if isinstance(found, ArrowSource):
         return ArrowRows(lake, pa.Table.from_batches(found.batches, found.schema))
     return FrameSource(found.frame)
+
+
+def _is_same(one: TableHandle, other: TableHandle) -> bool:
+    return bool(one.metadata.table_uuid == other.metadata.table_uuid)
 
 
 def _dotted(text: str) -> tuple[str, ...]:

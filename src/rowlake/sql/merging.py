@@ -105,22 +105,18 @@ def prepared(target: RowTarget, statement: Merge, source: MergeSource, arguments
         sides,
         statement.with_clause,
         arguments,
-        reads_target=_reads_target(statement, target),
+        reads_target=_reads_target(statement, target, source),
     )
 
 
-def _reads_target(statement: Merge, target: RowTarget) -> bool:
+def _reads_target(statement: Merge, target: RowTarget, source: MergeSource) -> bool:
     """Tell whether a query of the statement may name the target; too often rather than too rarely.
 
     A DataFrame is what it was when it was made, whatever it was made of.
     """
-    if isinstance(statement.source, str):
-        queries = [statement.source]
-    else:
-        handle = getattr(statement.source, "handle", None)
-        if handle is not None and handle.identifier == target.handle.identifier:
-            return True
-        queries = []
+    if source.is_of(target.handle):
+        return True
+    queries = [statement.source] if isinstance(statement.source, str) else []
     texts = [statement.on]
     for clause in statement.clauses:
         texts += [clause.condition or "", *(each.value for each in clause.assignments or ())]
