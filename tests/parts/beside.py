@@ -1,6 +1,7 @@
 """What writers and a compaction do beside each other; spawned processes import this.
 
-Each writer has keys of its own, `COUNT` of them, in one range; all share the data files.
+Each writer has keys of its own, in a partition of its own: a writer that rewrites files is in
+nobody's way but the compaction's, which replaces all files at once.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 
     from rowlake.table import Table
 
-COUNT = 40
-NEW = 10_000
+COUNT = 20
+BLOCK, NEW = 100_000, 10_000
+LAYOUT = [f"truncate({BLOCK}, id)"]
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("v", pa.string())])
 
 
@@ -63,9 +65,14 @@ def merge(table: Table, key: int) -> int:
 WRITERS = (upsert, delete, merge)
 
 
+def keys_of(number: int) -> range:
+    """Return the keys of a writer; those that it adds come `NEW` after them."""
+    return range(number * BLOCK, number * BLOCK + COUNT)
+
+
 def expected() -> dict[int, str]:
     """Return what all writers leave."""
-    upserted, deleted, merged = (range(n * COUNT, (n + 1) * COUNT) for n in range(3))
+    upserted, deleted, merged = map(keys_of, range(3))
     found = {one: f"upserted {one}" for key in upserted for one in (key, key + NEW)}
     found |= {one: f"merged {one}" for key in merged for one in (key, key + NEW)}
     assert not set(found) & set(deleted)
@@ -86,8 +93,7 @@ def work(number: int, start: Barrier, warehouse: str, table: str, folder: str) -
             return _compacted(opened, folder)
         start.wait()
         try:
-            keys = range(number * COUNT, (number + 1) * COUNT)
-            return sum(WRITERS[number](opened, key) for key in keys)
+            return sum(WRITERS[number](opened, key) for key in keys_of(number))
         finally:
             Path(folder, str(number)).touch()
 
