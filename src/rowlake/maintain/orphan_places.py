@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.maintain.identity import Equality
 
+_SQLITE = "sqlite:///"
 # The last two are the older names that Iceberg still reads.
 PATH_PROPERTIES = (
     "write.data.path",
@@ -72,8 +73,10 @@ def given_place(handle: TableHandle, location: str, equal: Equality) -> Places:
     Outside of the table's own folders it may hold other tables: those of the catalog are left
     alone. Raises InvalidStatementError for a place inside another table.
     """
-    if not location.strip():
-        raise InvalidStatementError("The location to look for orphan files in is empty.")
+    if not isinstance(location, str) or not location.strip():
+        raise InvalidStatementError(
+            f"The location to look for orphan files in must be a folder, not {location!r}."
+        )
     place = folder_location(location.strip())
     path = paths_of([place], equal)[0]
     if is_inside(_keys_of([place], equal)[0], _keys_of(own_folders(handle), equal)):
@@ -89,9 +92,18 @@ def given_place(handle: TableHandle, location: str, equal: Equality) -> Places:
     return Places(
         (place,),
         tuple(f"{folder}: belongs to {name}" for folder, name in protected),
-        tuple(folder for folder, _ in protected),
+        (*(folder for folder, _ in protected), *_catalog_files(handle)),
         is_elsewhere=True,
     )
+
+
+def _catalog_files(handle: TableHandle) -> list[str]:
+    """Return the files of the catalog's own database, where it is one of SQLite."""
+    uri = str(handle.catalog.properties.get("uri", ""))
+    if not uri.startswith(_SQLITE):
+        return []
+    path = uri.removeprefix(_SQLITE).partition("?")[0]
+    return [path + ending for ending in ("", "-journal", "-wal", "-shm")]
 
 
 def own_folders(handle: TableHandle) -> tuple[str, ...]:

@@ -129,7 +129,7 @@ def remove_orphan_files(
 
 
 def _check_deletes(threads: int | None) -> None:
-    if threads is not None and threads <= 0:
+    if threads is not None and (not isinstance(threads, int) or threads <= 0):
         raise InvalidStatementError(
             f"max_concurrent_deletes should have value > 0, value: {threads}"
         )

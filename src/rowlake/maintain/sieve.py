@@ -68,11 +68,12 @@ class Sieve:
         )
 
     def outside(self, folders: Iterable[str]) -> Sieve:
-        """Return the files that are not below any of these paths."""
+        """Return the files that are none of these paths and not below any."""
         kept = np.ones(self.files.num_rows, bool)
+        paths = self.identities.paths
         for folder in folders:
-            inside = pc.starts_with(self.identities.paths, folder.rstrip("/") + "/")
-            kept &= ~inside.to_numpy(zero_copy_only=False)
+            below = pc.starts_with(paths, folder.rstrip("/") + "/")
+            kept &= ~pc.or_(below, pc.equal(paths, folder)).to_numpy(zero_copy_only=False)
         return self if kept.all() else self.where(kept)
 
     def after(self, count: int) -> Sieve:

@@ -284,7 +284,9 @@ def test_a_location_elsewhere_must_have_files_of_the_table(
     age(other.location)
     with pytest.raises(InvalidStatementError, match=r"a folder of db\.u"):
         table.remove_orphan_files(location=f"{other.location}/data")
-    above = table.remove_orphan_files(location=str(Path(table.location).parent), dry_run=False)
+    warehouse = Path(table.location).parent.parent
+    age(warehouse)
+    above = table.remove_orphan_files(location=str(warehouse), dry_run=False)
     assert above.orphan_file_location == ()
     assert other.arrow().num_rows == 2
 
@@ -362,7 +364,9 @@ def test_bad_arguments_are_refused(table: Table) -> None:
     for options, message in (
         ({"prefix_mismatch_mode": "NONE"}, "prefix_mismatch_mode"),
         ({"max_concurrent_deletes": 0}, "max_concurrent_deletes should have value > 0, value: 0"),
-        ({"location": " "}, "empty"),
+        ({"max_concurrent_deletes": "2"}, "max_concurrent_deletes"),
+        ({"location": " "}, "must be a folder"),
+        ({"location": 7}, "must be a folder"),
         ({"older_than": "yesterday"}, "not a time"),
         ({"equal_schemes": {"a": None}}, "equal_schemes"),
     ):
