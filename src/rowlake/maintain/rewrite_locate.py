@@ -36,20 +36,21 @@ LOCATED = pa.schema([pa.field("location", pa.string()), pa.field("position", pa.
 
 @dataclass(frozen=True)
 class LocateTask:
-    """A new file in which rows with these ids, sorted, are looked for."""
+    """New files in which rows with these ids, sorted, are looked for."""
 
     context: ScanContext
-    file: FileTask
+    files: tuple[FileTask, ...]
     ids: Positions
 
 
 def locate_kernel(task: LocateTask) -> Iterator[pa.RecordBatch]:
     """Yield the positions of the rows that have one of the ids."""
-    for batch in scan_kernel(ScanTask(task.context, (task.file,))):
-        ids = np.asarray(batch.column(0).fill_null(-1))
-        positions = batch.column(1).filter(pa.array(np.isin(ids, task.ids)))
-        location = pa.repeat(pa.scalar(task.file.location), len(positions))
-        yield pa.RecordBatch.from_arrays([location, positions], schema=LOCATED)
+    for file in task.files:
+        for batch in scan_kernel(ScanTask(task.context, (file,))):
+            ids = np.asarray(batch.column(0).fill_null(-1))
+            positions = batch.column(1).filter(pa.array(np.isin(ids, task.ids)))
+            location = pa.repeat(pa.scalar(file.location), len(positions))
+            yield pa.RecordBatch.from_arrays([location, positions], schema=LOCATED)
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class ByRowId:
         files = [self.outputs[output.location] for output in part.outputs]
         found = self.engine.run(
             locate_kernel,
-            [LocateTask(context, file, ids) for file in files],
+            [LocateTask(context, some, ids) for some in _dealt(files, self.engine.parallelism)],
             LOCATED,
             size_in_bytes=sum(file.record_count for file in files) * 8,
             label="looking for rows that others deleted",
@@ -102,6 +103,11 @@ class ByRowId:
             location: np.sort(positions[locations == location])
             for location in np.unique(locations).tolist()
         }
+
+
+def _dealt(files: list[FileTask], tasks: int) -> list[tuple[FileTask, ...]]:
+    """Return the files of each of a few tasks: the ids travel once with each."""
+    return [tuple(files[start::tasks]) for start in range(min(tasks, len(files)))]
 
 
 def by_row_id(

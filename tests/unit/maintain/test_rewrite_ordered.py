@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from rowlake.commit import loop
+from rowlake.engine.worker import pack, unpack
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain import rewrite_tasks, split_kernel
 from rowlake.maintain.cells import Cells
@@ -368,3 +369,22 @@ def test_ranges_are_in_the_order_of_the_keys():
     in_order = numbers[np.asarray(keys.sorted_places(keys.of(batch)))]
     assert (np.diff(in_order) >= 0).all()
     assert len(np.unique(numbers)) == ranges.count == 20
+
+
+def test_tasks_travel_to_other_processes(lake, monkeypatch):
+    table = create(lake, "3")
+    before = rows_of(table.arrow())
+    run = table._engine.run
+    kinds = []
+
+    def packed(kernel, tasks, output, **more):
+        kinds.append(kernel.__name__)
+        return run(unpack(pack(kernel)), [unpack(pack(task)) for task in tasks], output, **more)
+
+    monkeypatch.setattr(rewrite_tasks, "ONE_TASK_BYTES", 0)
+    monkeypatch.setattr(table._engine, "run", packed)
+    for order in ("zorder(a, c)", "c, a"):
+        table.rewrite_data_files("sort", order, options=into(table, 3))
+    assert {"sample_kernel", "split_kernel", "range_kernel"} <= set(kinds)
+    monkeypatch.undo()
+    assert rows_of(table.arrow()) == before
