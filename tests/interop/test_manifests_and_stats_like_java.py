@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from rowlake.engine import spark as engines
 from tests.parts.rows import rows_of
 
 COLUMNS = "id bigint, p int, name string"
@@ -124,7 +125,14 @@ def sketches(spark, name) -> dict[int, tuple[int, float, bytes]]:
     return found
 
 
-def test_distinct_values_are_counted_as_java_does(lake, java, spark, name):
+@pytest.fixture
+def in_tasks(monkeypatch):
+    """Have Spark run every task, however small."""
+    monkeypatch.setattr(engines, "is_tiny", lambda tasks, *_, **__: not tasks)
+
+
+def test_distinct_values_are_counted_as_java_does(lake, java, spark, name, in_tasks):
+    del in_tasks
     java(
         f"CREATE TABLE java.{name} (flag boolean, i int, l bigint, f float, d double, "
         "dec decimal(20, 3), day date, at timestamp, plain timestamp_ntz, s string, b binary, "
@@ -223,7 +231,8 @@ def copy_plan(found, staging: str) -> set[tuple[str, str]]:
     return {(source.replace(staging, "staging"), target) for source, target in pairs}
 
 
-def test_paths_are_rewritten_as_java_does(lake, java, name, version, tmp_path):
+def test_paths_are_rewritten_as_java_does(lake, java, name, version, tmp_path, in_tasks):
+    del in_tasks
     made(java, name, version)
     lake.table(name).upsert([{"id": 5, "p": 2, "name": "new"}], keys=["id"], deletes="equality")
     lake.table(name).compute_table_stats()

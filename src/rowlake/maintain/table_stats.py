@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.iceberg.puffin import PuffinFile
     from rowlake.model.view import TableView
 
 
@@ -79,19 +80,10 @@ def compute_table_stats(
     sketches = _sketches(view, engine, counted)
     blobs = [_blob(view, column, sketches[column.field_id]) for column in counted]
     values = {column.name: sketches[column.field_id].estimate for column in counted}
-    location = None
     puffin = write_puffin(blobs, created_by=f"rowlake {__version__}")
-    if not dry_run:
-        wanted = view.snapshot.snapshot_id
-        location = statistics_location(view, f"{wanted}-{{}}.stats")
-        storage = Storage(handle.io_properties)
-        with removed_on_failure(storage, location):
-            storage.write(location, puffin.data)
-            handle = commit_metadata(
-                handle,
-                "compute_table_stats",
-                lambda newest: set_statistics(newest, wanted, location, puffin),
-            )
+    location = None if dry_run else statistics_location(view, f"{view.snapshot_id}-{{}}.stats")
+    if location is not None:
+        handle = _registered(handle, view.snapshot.snapshot_id, location, puffin)
     return handle, TableStatsReport(
         location,
         view.snapshot_id,
@@ -100,6 +92,19 @@ def compute_table_stats(
         len(puffin.data),
         time.perf_counter() - started,
     )
+
+
+def _registered(
+    handle: TableHandle, snapshot_id: int, location: str, puffin: PuffinFile
+) -> TableHandle:
+    storage = Storage(handle.io_properties)
+    with removed_on_failure(storage, location):
+        storage.write(location, puffin.data)
+        return commit_metadata(
+            handle,
+            "compute_table_stats",
+            lambda newest: set_statistics(newest, snapshot_id, location, puffin),
+        )
 
 
 @contextmanager
