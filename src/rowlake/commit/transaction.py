@@ -164,7 +164,7 @@ def _brought_onto(
 
 
 def _refusal(breach: Breach) -> Refused:
-    return Refused(breach.cause, breach.snapshot_id, breach.files)
+    return Refused(breach.cause, breach.snapshot_id, breach.files, same_rows=breach.same_rows)
 
 
 def _copies_row_ids(change: Change, own: set[str], newest: TableHandle) -> bool:

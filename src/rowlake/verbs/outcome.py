@@ -121,6 +121,7 @@ def commit_all_or_raise(catalog: HoldingCatalog) -> None:
         outcome.refused.cause,
         snapshot_id=outcome.refused.snapshot_id,
         files=outcome.refused.files,
+        same_rows=outcome.refused.same_rows,
     )
 
 

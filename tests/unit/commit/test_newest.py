@@ -12,6 +12,7 @@ from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import CommitConflictError
 from rowlake.iceberg.updates import set_properties
 from tests.lakes import SALES, files_in, make_lake, sales
+from tests.parts.compacting import compact
 from tests.parts.failing import stray_files
 
 if TYPE_CHECKING:
@@ -166,4 +167,13 @@ def test_a_transaction_is_refused_where_its_table_was_upgraded(lake):
         table.delete("id = 1", mode=MARK)
         table.delete("id = 2", mode=MARK)
         lake.table(NAME).set_properties({"format-version": "3"})
+    assert lake.table(NAME).arrow().num_rows == 20
+
+
+def test_a_transaction_that_lost_to_a_compaction_is_told_that_rows_are_the_same(lake):
+    make(lake, "3")
+    with pytest.raises(CommitConflictError) as raised, lake.transaction() as inside:
+        inside.table(NAME).delete("id = 1", mode=MARK)
+        compact(lake.table(NAME))
+    assert raised.value.same_rows
     assert lake.table(NAME).arrow().num_rows == 20
