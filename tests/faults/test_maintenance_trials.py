@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from rowlake.maintain import orphans
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
 
 TRIALS = int(os.environ.get("ROWLAKE_TRIALS", "1000"))
 PARTS = 10
+SCHEMES = ("s3", "s3a", "s3n")
 DAY = 24 * 60 * 60 * 1000
 MOMENTS = ("listing", "listed", "compared", "batch")
 COMMITTING = ("expire", "vacuum")
-ACTS = ("orphans",) * 5 + ("dry run",) * 2 + ("expire",) * 2 + ("vacuum",)
+ACTS = ("orphans",) * 5 + ("dry run",) * 2 + ("expire",) * 2 + ("vacuum", "list")
 NAMES = (
     "data/left.parquet",
     "data/_day=d+0%25%C3%A9/left over é.parquet",
@@ -109,9 +111,11 @@ class Trial:
                 self.gone.add(path)
         for name in HIDDEN_NAMES:
             self.store.blobs[f"{PATH}/{name}"] = Blob(b"", self.old())
+            if self.act == "list":  # who makes a list means what is in it
+                self.gone.add(f"{PATH}/{name}")
 
     def _shows(self, path: str) -> bool:
-        return "partitions" in self.shape.name and "/_day=" in path
+        return self.act == "list" or ("partitions" in self.shape.name and "/_day=" in path)
 
     def _plant_neighbours(self) -> None:
         """Other tables: beside this one with a longer name, and below it."""
@@ -161,6 +165,8 @@ class Trial:
         if self.act == "vacuum":
             table.vacuum(dry_run=False)
             return
+        if self.act == "list":
+            options["file_list_view"] = self._list()
         if self.act == "expire":
             keep = self.dice.randint(1, 3)
             table.expire_snapshots(older_than=self.now_ms + DAY, retain_last=keep)
@@ -169,6 +175,17 @@ class Trial:
         done = table.remove_orphan_files(**options, dry_run=False)
         if planned is not None and not self.has_landed:
             assert done.orphan_file_location == planned.orphan_file_location
+
+    def _list(self) -> pa.Table:
+        """Return all there is in the store as a list of files, each under some scheme."""
+        found = list(self.store.blobs.items())
+        times = [blob.modified_ms for _, blob in found]
+        return pa.table(
+            {
+                "file_path": [f"{self.dice.choice(SCHEMES)}://{path}" for path, _ in found],
+                "last_modified": pa.array(times, pa.timestamp("ms", "UTC")),
+            }
+        )
 
     # -- after
 
