@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.catalog.holding import HoldingCatalog
 from rowlake.commit.transaction import discard
 from rowlake.errors import InvalidStatementError
+from rowlake.maintain.auto import tidy_after
 from rowlake.sql.session import share_session
 from rowlake.verbs.outcome import commit_all_or_raise
 
@@ -59,6 +60,7 @@ class Transaction:
                 discard(self._catalog)
             elif self._catalog.changed:
                 commit_all_or_raise(self._catalog)
+                tidy_after(self._catalog, self._lake.engine)
         finally:
             self._catalog.is_over = True
 

@@ -5,8 +5,9 @@
 - `rowlake.auto-optimize.min-interval-seconds` (60): at most this often;
 - `rowlake.auto-optimize.max-bytes` (1 GB): what one run may rewrite, as the writer waits for it.
 
-It runs in the writer's process after the write has landed. Whatever goes wrong is logged as a
-warning and never fails the write. Staged writes, other branches and transactions do not start it.
+It runs in the writer's process after the write has landed; after a transaction, once all of it has.
+Whatever goes wrong is logged as a warning and never fails the write. Staged writes and writes to
+other branches do not start it.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowlake.catalog.holding import holding
+from rowlake.catalog.tables import refresh
+from rowlake.errors import RowlakeError
 from rowlake.model.properties import whole_number
+from rowlake.model.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.holding import HoldingCatalog
     from rowlake.engine.spark import Engine
-    from rowlake.model.result import Result
 
 PREFIX = "rowlake.auto-optimize."
 EVERY_COMMITS, MIN_INTERVAL_SECONDS, MAX_BYTES = 10, 60, 1_000_000_000
@@ -81,10 +85,27 @@ def tidied(handle: TableHandle, engine: Engine, result: Result) -> TableHandle:
         _busy.discard(uuid)
 
 
+def tidy_after(transaction: HoldingCatalog, engine: Engine) -> None:
+    """Look after the tables of a transaction that has landed."""
+    for held in transaction.changed:
+        if not held.snapshot_ids or not _is_enabled(held.handle):
+            continue
+        try:
+            newest = refresh(held.base)
+        except RowlakeError as error:
+            logger.warning("auto-optimize of %s failed: %s", held.base.name, error)
+            continue
+        tidied(newest, engine, Result("transaction", held.snapshot_ids[-1]))
+
+
+def _is_enabled(handle: TableHandle) -> bool:
+    enabled = str(handle.metadata.properties.get(f"{PREFIX}enabled", "false"))
+    return enabled.strip().lower() == "true"
+
+
 def _is_asked_for(handle: TableHandle, result: Result) -> bool:
     """Return whether a write went to the main branch of a table with a policy."""
-    enabled = str(handle.metadata.properties.get(f"{PREFIX}enabled", "false"))
-    if enabled.strip().lower() != "true" or holding(handle) is not None:
+    if not _is_enabled(handle) or holding(handle) is not None:
         return False
     head = handle.metadata.refs.get(MAIN)
     return head is not None and head.snapshot_id == result.snapshot_id

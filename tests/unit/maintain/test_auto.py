@@ -127,9 +127,22 @@ def test_writes_that_change_nothing_of_main_do_not_start_it(lake, runs) -> None:
     table.set_properties(every(1))
     table.append(sales(4, 8), branch="b")
     table.delete("id = 1000")
-    with lake.transaction() as tx:
-        tx.table("ns.t").append(sales(4, 20))
     assert runs == []
+
+
+def test_a_transaction_starts_it_once_it_has_landed(lake, runs) -> None:
+    for name in ("ns.t", "ns.u", "ns.quiet"):
+        lake.create_table(name, SALES, properties={} if "quiet" in name else every(1))
+    with lake.transaction() as tx:
+        for name in ("ns.t", "ns.u", "ns.quiet"):
+            tx.table(name).append(sales(4))
+            tx.table(name).append(sales(4, 4))
+        assert runs == []
+    assert len(runs) == 2
+    with pytest.raises(ZeroDivisionError), lake.transaction() as tx:
+        tx.table("ns.t").append(sales(4))
+        raise ZeroDivisionError
+    assert len(runs) == 2
 
 
 def test_its_failure_never_fails_the_write(lake, monkeypatch, caplog) -> None:
