@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
     )
     from rowlake.lake import Lake, connect
+    from rowlake.model.health import Health
     from rowlake.model.plan import Plan
     from rowlake.model.result import Result
     from rowlake.table import Table
@@ -45,6 +46,7 @@ __all__ = [
     "CommitStateUnknownError",
     "CorruptTableError",
     "EngineError",
+    "Health",
     "InternalError",
     "InvalidStatementError",
     "Lake",
@@ -61,6 +63,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Health": "rowlake.model.health",
     "Lake": "rowlake.lake",
     "Plan": "rowlake.model.plan",
     "Result": "rowlake.model.result",
