@@ -36,19 +36,24 @@ def places_of(table: Any) -> dict[str, tuple[int, tuple[bytes | None, ...]]]:
 
 def add_position_deletes(
     table: Any,
-    rows: Mapping[str, Sequence[int]],
+    *sets: Mapping[str, Sequence[int]],
     granularity: str = "file",
     places: Mapping[str, tuple[int, tuple[bytes | None, ...]]] | None = None,
 ) -> None:
-    """Commit position delete files (as of format version 2) for rows of data files."""
+    """Commit position delete files (as of format version 2) for sets of rows of data files."""
     known = places_of(table) | dict(places or {})
-    marks = [
-        Marked(location, *known[location], np.array(sorted(positions), np.int64))
-        for location, positions in rows.items()
-    ]
     storage = Storage({})
-    written = MarkWriter(f"{table.location}/data", 2, granularity, storage).write(marks)
-    change = Change(Operation.DELETE, added_deletes=written)
+    writer = MarkWriter(f"{table.location}/data", 2, granularity, storage)
+    written = [
+        writer.write(
+            [
+                Marked(location, *known[location], np.array(sorted(positions), np.int64))
+                for location, positions in rows.items()
+            ]
+        )
+        for rows in sets
+    ]
+    change = Change(Operation.DELETE, added_deletes=pa.concat_tables(written))
     table._handle, _ = commit_or_raise(table.handle, change, storage, "delete")
 
 
