@@ -1,4 +1,4 @@
-"""Upserts, deletes and merges beside a compaction that never rests: no writer fails."""
+"""Upserts, deletes and merges beside a compaction that hardly rests: no writer fails."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ nobody's way but the compaction's, which replaces all files at once.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
     from rowlake.table import Table
 
-COUNT = 20
+COUNT = 10
 BLOCK, NEW = 100_000, 10_000
+PAUSE_SECONDS = 0.2
 LAYOUT = [f"truncate({BLOCK}, id)"]
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("v", pa.string())])
 
@@ -105,4 +107,5 @@ def _compacted(table: Table, folder: str) -> int:
     landed = 0
     while len(list(Path(folder).iterdir())) < len(WRITERS):
         landed += isinstance(compact(table).outcome, Landed)
+        time.sleep(PAUSE_SECONDS)
     return landed

@@ -75,7 +75,7 @@ class ConditionReader:
     # --- one test
 
     def _test(self, tokens: Sequence[Token], negated: bool) -> Pushed | None:
-        at = _operator_at(tokens)
+        at = operator_at(tokens)
         if at is None:
             return self._bare(tokens, negated)
         left, operator, right = tokens[:at], tokens[at], tokens[at + 1 :]
@@ -367,7 +367,7 @@ def conjuncts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
 
 def is_operand(tokens: Sequence[Token]) -> bool:
     """Return whether tokens are one side of a comparison: nothing in them binds less than it."""
-    if not tokens or _operator_at(tokens) is not None:
+    if not tokens or operator_at(tokens) is not None:
         return False
     logical = (len(split(tokens, word)) > 1 for word in ("AND", "OR"))
     return not any(logical) and tokens[0].text != "!"
@@ -384,7 +384,7 @@ def split_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     return [*parts, tokens[start:]]
 
 
-def _operator_at(tokens: Sequence[Token]) -> int | None:
+def operator_at(tokens: Sequence[Token]) -> int | None:
     """Return the place of the first comparison or predicate word outside of brackets."""
     for index, (token, depth) in enumerate(_depths(tokens)):
         if depth != 0:

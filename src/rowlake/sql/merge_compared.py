@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowlake.sql.conditions import is_operand
+from rowlake.sql.conditions import is_operand, operator_at
 from rowlake.sql.lexer import Kind
 
 if TYPE_CHECKING:
@@ -65,18 +65,14 @@ def operands(whole: str, tokens: Sequence[Token]) -> tuple[str, str, str] | None
 
     Whatever binds less than a comparison (OR, NOT, IS …) must stand in brackets.
     """
-    at = [
-        n
-        for n, token in enumerate(tokens)
-        if token.kind is Kind.SYMBOL and token.text in _OPERATORS
-    ]
-    if len(at) != 1:
+    at = operator_at(tokens)
+    if at is None or tokens[at].kind is not Kind.SYMBOL:
         return None
-    left, right = tokens[: at[0]], tokens[at[0] + 1 :]
+    left, right = tokens[:at], tokens[at + 1 :]
     if not is_operand(left) or not is_operand(right):
         return None
     texts = [whole[part[0].start : part[-1].end] for part in (left, right)]
-    return texts[0], _OPERATORS[tokens[at[0]].text], texts[1]
+    return texts[0], _OPERATORS[tokens[at].text], texts[1]
 
 
 def is_comparable(operator: str, target: str, source: str) -> bool:

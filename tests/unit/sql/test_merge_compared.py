@@ -30,6 +30,8 @@ def found(text: str) -> Compared | None:
         ("t.a == s.a + 1", Compared("a", "=", "s.a + 1")),
         ("t.a <=> coalesce(s.a, 0)", Compared("a", "<=>", "coalesce(s.a, 0)")),
         ("t.flag = (s.yes OR s.no)", Compared("flag", "=", "(s.yes OR s.no)")),
+        ("t.a = IF(s.a > 0, 1, 2)", Compared("a", "=", "IF(s.a > 0, 1, 2)")),
+        ("(s.a = 1) <> t.flag", Compared("flag", "!=", "(s.a = 1)")),
         (
             "t.a > CASE WHEN s.yes AND s.no THEN 1 ELSE s.a END",
             Compared("a", ">", "CASE WHEN s.yes AND s.no THEN 1 ELSE s.a END"),
