@@ -247,7 +247,7 @@ class Maintenance:
         prefix_listing: bool = False,
         stream_results: bool = False,
         force: bool = False,
-    ) -> orphans.OrphanFiles:
+    ) -> orphans.RemoveOrphanFilesReport:
         """List the files below the table that no metadata names; remove them with `dry_run=False`.
 
         Files younger than `older_than` (three days ago by default) are left alone; a time less

@@ -39,7 +39,7 @@ STREAMED = 20_000
 
 
 @dataclass(frozen=True)
-class OrphanFiles(Report):
+class RemoveOrphanFilesReport(Report):
     """What was found and removed; with `dry_run` what would be.
 
     `failures` could not be deleted; `skipped_folders` were not looked into, with the reason.
@@ -97,7 +97,7 @@ def remove_orphan_files(
     prefix_listing: bool = False,
     stream_results: bool = False,
     force: bool = False,
-) -> tuple[TableHandle, OrphanFiles]:
+) -> tuple[TableHandle, RemoveOrphanFilesReport]:
     """Find the files below a table that its metadata does not name, and remove them.
 
     `older_than` defaults to three days ago. `location` defaults to the table's own and to those
@@ -202,10 +202,10 @@ def _refreshed(handle: TableHandle) -> TableHandle:
 
 def _report(
     found: Found, *, streamed: bool, left: list[str] | None = None, dry_run: bool = True
-) -> OrphanFiles:
+) -> RemoveOrphanFilesReport:
     files = found.locations
     failures = tuple(left or ())
-    return OrphanFiles(
+    return RemoveOrphanFilesReport(
         orphan_file_location=tuple((files.slice(0, STREAMED) if streamed else files).to_pylist()),
         orphan_files_count=len(files),
         size_in_bytes=found.size_in_bytes,
