@@ -331,6 +331,52 @@ def test_keys_deleted_meanwhile_stay_for_the_next_run(lake, version, monkeypatch
     assert convert(table).rows_deleted == 10
 
 
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_a_writer_does_not_fail_because_of_a_conversion(lake, version, tmp_path, monkeypatch, mode):
+    table = make(lake, version)
+    table.append(sales(100))
+    upsert(table, sales(10, 5))
+    expected = [number for number in ids(table) if number not in (7, 50)]
+    other = lake.table(NAME)
+    with stopped_at(monkeypatch, "prepare", other.convert_equality_deletes):
+        assert table.delete("id IN (7, 50)", mode=mode).rows_deleted == 2
+    assert ids(table) == expected
+    assert equality_files(table) == []
+    assert stray_files(tmp_path, None, NAME) == set()
+
+
+def test_a_compaction_of_data_files_that_a_conversion_overtakes(lake, version, monkeypatch):
+    table = make(lake, version)
+    table.append(sales(100))
+    upsert(table, sales(10, 5))
+    other = lake.table(NAME)
+
+    def go_on():
+        upsert(other, sales(10, 10))
+        other.convert_equality_deletes()
+
+    with stopped_at(monkeypatch, "prepare", go_on):
+        table.rewrite_data_files(options={"rewrite-all": "true"})
+    assert ids(table) == list(range(100))
+    convert(table)
+
+
+def test_a_conversion_that_a_compaction_of_data_files_overtakes(lake, version, monkeypatch):
+    table = make(lake, version)
+    table.append(sales(100))
+    upsert(table, sales(10, 5))
+    other = lake.table(NAME)
+
+    def go_on():
+        other.rewrite_data_files(options={"rewrite-all": "true"})
+        upsert(other, sales(10, 10))
+
+    with stopped_at(monkeypatch, "prepare", go_on):
+        table.convert_equality_deletes()
+    assert ids(table) == list(range(100))
+    convert(table)
+
+
 def test_two_conversions_at_once(lake, version, monkeypatch, tmp_path):
     table = make(lake, version)
     table.append(sales(100))

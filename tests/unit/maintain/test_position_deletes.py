@@ -367,6 +367,24 @@ def test_data_files_that_go_meanwhile_are_planned_again(lake, tmp_path, monkeypa
     assert stray_files(tmp_path, None, NAME) == set()
 
 
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+@pytest.mark.parametrize("granularity", ["file", "partition"])
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_writer_does_not_fail_because_of_a_rewrite(
+    lake, tmp_path, monkeypatch, version, granularity, mode
+):
+    table = make(lake, **{"write.delete.granularity": granularity})
+    delete_often(table, granularity=granularity)
+    table.set_properties({"format-version": version})
+    expected = ids(table) - {50, 51, 150}
+    other = lake.table(NAME)
+    with stopped_at(monkeypatch, "prepare", other.rewrite_position_delete_files):
+        assert table.delete("id IN (50, 51, 150)", mode=mode).rows_deleted == 3
+    assert ids(table) == expected
+    assert table.snapshots()[-2].operation == "replace"
+    assert stray_files(tmp_path, None, NAME) == set()
+
+
 def test_a_roll_back_meanwhile_brings_back_what_dangling_deletes_delete(lake, monkeypatch):
     table = make(lake)
     delete_often(table, granularity="partition")
