@@ -103,6 +103,7 @@ def local_settings() -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
+        "spark.python.daemon.module": "rowlake.engine.daemon",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.timeType.enabled": "true",

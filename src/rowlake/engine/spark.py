@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import rowlake
+from rowlake.engine.daemons import end_daemons, java_pid
 from rowlake.engine.jobs import is_remote, run_job
 from rowlake.engine.local import is_tiny, run_in_threads
 from rowlake.engine.present import Presenter
@@ -162,6 +163,7 @@ class Engine:
     def close(self) -> None:
         """Stop the session if it was made here; a user's session goes on."""
         if self._made:
+            end_daemons(java_pid(self.spark))
             self.spark.stop()
         self._made = False
         for cached in ("_session", "slots", "has_time"):

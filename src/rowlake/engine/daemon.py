@@ -1,0 +1,57 @@
+"""Spark's Python daemon with workers that end quietly, for sessions that rowlake makes.
+
+Spark closes the socket of a worker when it stops, and when a task needs no more of its rows. The
+worker takes that for a failure, cannot tell Spark so (a Unix domain socket is closed at once) and
+prints a traceback. Here it goes without a word; what really failed is told by Spark.
+
+Run as `python -m rowlake.engine.daemon pyspark.worker`, as Spark runs its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark import daemon
+
+if TYPE_CHECKING:
+    from io import BufferedReader, BufferedWriter
+
+_run_task = daemon.worker_main
+
+
+def run_task(tasks: BufferedReader, results: BufferedWriter) -> None:
+    """Run the next task of a worker; end it where there will be none."""
+    if not _has_more(tasks):
+        # Any code but 0, which would have the daemon ask for the next task.
+        sys.exit(1)
+    try:
+        _run_task(tasks, results)
+    except SystemExit:
+        _flush(results)
+        raise
+
+
+def _has_more(tasks: BufferedReader) -> bool:
+    """Wait for the next task; False where Spark has closed the socket."""
+    try:
+        return bool(tasks.peek(1))
+    except ConnectionError:  # closed with something unread in it
+        return False
+
+
+def _flush(results: BufferedWriter) -> None:
+    """Send what is left, or drop it where nobody is there to get it."""
+    try:
+        results.flush()
+    except ConnectionError:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), results.fileno())
+
+
+daemon.worker_main = run_task
+
+if __name__ == "__main__":
+    daemon.manager()
