@@ -172,7 +172,7 @@ class _Run:
         return replace(
             self.report,
             rewritten_data_files_count=sum(len(group.files) for group in groups),
-            added_data_files_count=sum(making.foreseen_files(group) for group in groups),
+            added_data_files_count=sum(making.files_of(group) for group in groups),
             rewritten_bytes_count=sum(group.size_in_bytes for group in groups),
             groups=len(groups),
             partitions_count=_partitions_in(groups),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,8 +53,8 @@ ENOUGH_ROWS = 16 * 1024
 class RewriteTask:
     """Files to rewrite, in order; `number` tells the tasks of one compaction apart.
 
-    `partitions` are encoded, one for each file. With an `order` the rows are ordered, and go into
-    so many files (`parts`).
+    `partitions` are encoded, one for each file. About so many `rows` go into so many files
+    (`parts`), with an `order` in that order.
     """
 
     number: int
@@ -63,16 +64,42 @@ class RewriteTask:
     partitions: tuple[Partition, ...]
     order: RowOrder | None = None
     parts: int = 1
+    rows: int = 0
 
 
 def rewrite_kernel(task: RewriteTask) -> Iterator[pa.RecordBatch]:
     """Rewrite the files of a task."""
     sources: list[dict[str, Any]] = []
     with closing(read_ahead(live_rows(task, sources))) as rows:
-        written = write_parts(task.write, [rows] if task.order is None else _ordered(task, rows))
+        parts = _as_they_come(task, rows) if task.order is None else _ordered(task, rows)
+        written = write_parts(task.write, parts)
     if sources:
         yield pa.RecordBatch.from_pylist(sources, REWRITTEN)
     yield from written_rows(task.number, written)
+
+
+def _as_they_come(
+    task: RewriteTask, rows: Iterable[pa.RecordBatch]
+) -> Iterator[Iterable[pa.RecordBatch]]:
+    """Yield the rows of each file, to be taken before the next; the last has all that is left."""
+    left = iter(rows)
+    size = max(-(-task.rows // task.parts), 1)
+    rest: list[pa.RecordBatch] = []
+
+    def part() -> Iterator[pa.RecordBatch]:
+        wanted = size
+        while wanted:
+            batch = rest.pop() if rest else next(left, None)
+            if batch is None:
+                return
+            yield batch.slice(0, wanted)
+            if len(batch) > wanted:
+                rest.append(batch.slice(wanted))
+            wanted -= min(wanted, len(batch))
+
+    for _ in range(task.parts - 1):
+        yield part()
+    yield chain(rest, left)
 
 
 def _ordered(

@@ -61,6 +61,8 @@ class _Ordering:
         assert order is not None
         self.view, self.engine, self.group, self.making = view, engine, group, making
         self.order: RowOrder = order
+        every = list(range(len(group.files)))
+        self.whole = replace(making.task(group, every, 0), order=order)
         self.files = making.files_of(group)
         in_memory = making.memory_of(group) / self.files
         # Half of what a task may hold, since samples miss a little.
@@ -78,9 +80,8 @@ class _Ordering:
         noted = split.filter(pc.invert(is_piece))
         dropped = dict(zip(noted["source"].to_pylist(), noted["dropped"].to_pylist(), strict=True))
         files, outputs = outputs_of(answers)
-        whole = self.making.task(self.group, list(range(len(self.group.files))), 0)
         every = [output for number in sorted(outputs) for output in outputs[number]]
-        return Done(files, (part_of(replace(whole, order=self.order), dropped, every),))
+        return Done(files, (part_of(self.whole, dropped, every),))
 
     def _ranges(self) -> Ranges:
         keys = self.order.keys
@@ -122,12 +123,13 @@ class _Ordering:
         for row in pieces.drop_columns(["source", "dropped"]).to_pylist():
             by_range[row["part"]].append(Piece(**row))
         tasks = []
+        write = self.whole.write
         for number in range(self.files):
             first = number * self.per_file
             ranges = tuple(tuple(each) for each in by_range[first : first + self.per_file])
             if any(ranges):
-                write = replace(self.making.write, task_number=number)
-                tasks.append(RangeTask(number, write, self.order, ranges))
+                named = replace(write, task_number=number)
+                tasks.append(RangeTask(number, named, self.order, ranges))
         return self._run(range_kernel, tasks, REWRITTEN, self.group.size_in_bytes, "writing")
 
     def _run(

@@ -141,6 +141,11 @@ class FileGroup:
         """The bytes that are read."""
         return sum(file.file_size_in_bytes for file in self.files)
 
+    @property
+    def live_share(self) -> float:
+        """The share of it that is not deleted."""
+        return self.live_bytes / max(self.size_in_bytes, 1)
+
     def of(self, locations: frozenset[str]) -> FileGroup:
         """Return the group with some of its files alone."""
         kept = [place for place, file in enumerate(self.files) if file.location in locations]

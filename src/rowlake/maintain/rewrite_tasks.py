@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.write.context import WriteContext
 
-_TARGET = "write.target-file-size-bytes"
 ONE_TASK_BYTES = 384 << 20
 _EXPANSION = 4  # bytes in memory per byte in files: a guess for what is compressed
 _TEXT_WIDTH = 24
@@ -76,23 +75,36 @@ class Making:
         """Return the order of the rows of a group; by partition first where they change it."""
         if self.layout.keeps_order:
             return None
-        spec = self.write.spec
-        moves = any(file.spec_id != spec.spec_id for file in group.files)
+        moves = self._moves(group)
         clusters = tuple(
             SortField(field.source_id, field.transform)
-            for field in spec.fields
+            for field in self.write.spec.fields
             if moves and field.transform != "void"
         )
         return RowOrder(self.write.schema, clusters, self.layout.sort, self.layout.zorder)
 
-    def files_of(self, group: FileGroup) -> int:
-        """Return into how many files a group goes."""
-        return self.options.sizes.output_files(group.live_bytes)
+    def _moves(self, group: FileGroup) -> bool:
+        """Tell whether rows go from older specs into partitions that only they themselves know."""
+        return any(file.spec_id != self.write.spec.spec_id for file in group.files)
 
-    def foreseen_files(self, group: FileGroup) -> int:
-        """Return how many files come of a group, unless it goes into other partitions."""
-        files = self.files_of(group)
-        return len(neighbours(group, files)) if self.layout.keeps_order else files
+    def files_of(self, group: FileGroup) -> int:
+        """Return into how many files a group goes, unless it goes into other partitions."""
+        if not self.layout.keeps_order:
+            return self.options.sizes.output_files(group.live_bytes)
+        return sum(files for _, files in self._runs(group))
+
+    def _runs(self, group: FileGroup) -> list[tuple[list[int], int]]:
+        """Return runs of files, each with the files that come of it, all of them of a fine size."""
+        sizes = self.options.sizes
+        runs: list[tuple[list[int], float]] = []
+        for places in neighbours(group, sizes.output_files(group.live_bytes)):
+            live = group.live_share * sum(group.files[n].file_size_in_bytes for n in places)
+            if runs and min(live, runs[-1][1]) < sizes.least:
+                before, held = runs.pop()
+                runs.append((before + places, held + live))
+            else:
+                runs.append((places, live))
+        return [(places, sizes.output_files(live)) for places, live in runs]
 
     def memory_of(self, group: FileGroup) -> float:
         """Return about how many bytes the rows of a group take in memory."""
@@ -104,31 +116,42 @@ class Making:
         return not self.layout.keeps_order and self.memory_of(group) > ONE_TASK_BYTES
 
     def tasks(self, groups: Sequence[FileGroup]) -> list[RewriteTask]:
-        """Return the tasks of some groups: one for each output file, or for each ordered group."""
+        """Return the tasks of some groups: one for each run of files, or for each ordered group."""
         tasks: list[RewriteTask] = []
         for group in groups:
-            order, files = self.order_of(group), self.files_of(group)
-            for places in neighbours(group, files if order is None else 1):
+            order = self.order_of(group)
+            runs = self._runs(group)
+            if order is not None:
+                runs = [(list(range(len(group.files))), self.files_of(group))]
+            for places, files in runs:
                 task = self.task(group, places, len(tasks))
-                tasks.append(task if order is None else replace(task, order=order, parts=files))
+                parts = 1 if order is None and self._moves(group) else files
+                tasks.append(replace(task, order=order, parts=parts))
         return tasks
 
     def task(self, group: FileGroup, places: list[int], number: int) -> RewriteTask:
         """Return the task of some files of a group."""
+        files = tuple(group.files[place] for place in places)
+        sizes = self.options.sizes
+        # Files are cut by rows, so only one that came out far larger than foreseen is cut again;
+        # where rows go into other partitions the size alone says where to cut.
+        cut_by_size = self.layout.keeps_order and self._moves(group)
         return RewriteTask(
             number=number,
             context=self.context,
-            write=replace(self.write, task_number=number),
-            files=tuple(group.files[place] for place in places),
+            write=replace(
+                self.write,
+                task_number=number,
+                target_file_size_in_bytes=sizes.write_limit if cut_by_size else sizes.most,
+            ),
+            files=files,
             partitions=tuple(group.partitions[place] for place in places),
+            rows=round(group.live_share * sum(file.record_count for file in files)),
         )
 
 
 def making_of(view: TableView, options: RewriteOptions, layout: Layout) -> Making:
     """Return how a compaction of a table makes its tasks."""
-    # Files of ordered rows are cut before they are written, so only a file that came out far
-    # larger than foreseen is cut again.
-    limit = options.sizes.write_limit if layout.keeps_order else options.sizes.most
     write = replace(
         write_context(
             view,
@@ -136,7 +159,6 @@ def making_of(view: TableView, options: RewriteOptions, layout: Layout) -> Makin
             spec_id=options.output_spec_id,
             fanout=None if layout.keeps_order else False,
             row_lineage=view.format_version >= 3,
-            properties={_TARGET: str(limit)},
         ),
         sort_order_id=layout.sort_order_id,
     )

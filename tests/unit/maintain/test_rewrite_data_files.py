@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -87,6 +89,26 @@ def test_a_second_run_finds_nothing(lake, version):
     report = table.rewrite_data_files()
     assert report.rewritten_data_files_count == 0
     assert len(table.snapshots()) == count
+
+
+@pytest.mark.parametrize("share", [0.3, 0.75, 1.3, 2.2, 5.5])
+def test_files_of_any_size_come_out_fine(lake, share):
+    table = create(lake, files=0)
+    for number in range(8):
+        held = rows(*range(number * 5000, number * 5000 + 5000))
+        texts = [random.randbytes(16).hex() for _ in range(len(held))]
+        table.append(held.set_column(2, "v", pa.array(texts)))
+    table.delete("id < 100", mode="merge-on-read")
+    before = read(table)
+    size = table.files()["file_size_in_bytes"][0].as_py()
+    options = {"target-file-size-bytes": str(int(size * share)), "delete-ratio-threshold": "1"}
+    foreseen = table.rewrite_data_files(options={**options, **ALL}, dry_run=True)
+    done = table.rewrite_data_files(options={**options, **ALL})
+    assert foreseen.added_data_files_count == done.added_data_files_count
+    assert read(table) == before
+    sizes = table.files()["file_size_in_bytes"].to_pylist()
+    assert max(sizes) <= 1.8 * size * share
+    assert table.rewrite_data_files(options=options).rewritten_data_files_count == 0
 
 
 def test_four_small_files_are_too_few_unless_asked(lake):
