@@ -117,5 +117,8 @@ def _dictionary_bits(
 
 
 def _distinct(values: pa.Array, whole: np.ndarray | None) -> int:
-    counted = values if whole is None else pa.array(np.ascontiguousarray(whole))
-    return int(pc.count_distinct(counted).as_py())
+    if whole is None:
+        return int(pc.count_distinct(values).as_py())
+    # Sorting some thousand numbers is many times quicker than hashing them.
+    ordered = np.sort(whole)
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1
