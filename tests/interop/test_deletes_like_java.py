@@ -56,15 +56,18 @@ def delete_often(lake, java, name: str, times: int = 5) -> None:
 
 
 def said_by(java, name: str) -> list[tuple]:
-    """Return the deleted positions, and the sequence numbers of live delete files, as Java sees."""
+    """Return the deleted positions, and the sequence numbers of live delete files, as Java sees.
+
+    A position that several delete files had is in Java's new file as often.
+    """
     java(f"REFRESH TABLE java.{name}")
     positions = rows_of(
         java(f"SELECT DISTINCT file_path, pos, spec_id FROM java.{name}.position_deletes")
     )
     files = rows_of(
         java(
-            "SELECT data_file.file_format, data_file.spec_id, data_file.record_count, "
-            f"sequence_number FROM java.{name}.entries WHERE data_file.content = 1 AND status < 2"
+            "SELECT data_file.file_format, data_file.spec_id, sequence_number "
+            f"FROM java.{name}.entries WHERE data_file.content = 1 AND status < 2"
         )
     )
     return [*positions, *files]
