@@ -228,8 +228,9 @@ class _Run:
         )
 
     def _done(self, groups: list[FileGroup], making: Making) -> Done:
-        large = [group for group in groups if making.is_large(group)]
-        others = [group for group in groups if not making.is_large(group)]
+        alone = len(groups) < self.engine.parallelism
+        large = [group for group in groups if making.is_large(group, is_alone=alone)]
+        others = [group for group in groups if not making.is_large(group, is_alone=alone)]
         try:
             done = [self._by_one_task_each(others, making)] if others else []
             # One after the other: what is split lies on a disk, all of a group at once.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rowlake.write.context import WriteContext
 
 ONE_TASK_BYTES = 384 << 20
+ALONE_BYTES = 48 << 20
 _EXPANSION = 4  # bytes in memory per byte in files: a guess for what is compressed
 _TEXT_WIDTH = 24
 
@@ -111,9 +112,13 @@ class Making:
         rows = sum(file.record_count for file in group.files)
         return max(group.live_bytes * _EXPANSION, rows * row_width(self.write.schema))
 
-    def is_large(self, group: FileGroup) -> bool:
-        """Tell whether a group is ordered and has more rows than one task holds in memory."""
-        return not self.layout.keeps_order and self.memory_of(group) > ONE_TASK_BYTES
+    def is_large(self, group: FileGroup, *, is_alone: bool = False) -> bool:
+        """Tell whether a group is ordered and has more rows than one task should hold in memory.
+
+        One that is alone, so that other tasks would have nothing to do, is so much sooner.
+        """
+        most = min(ALONE_BYTES, ONE_TASK_BYTES) if is_alone else ONE_TASK_BYTES
+        return not self.layout.keeps_order and self.memory_of(group) > most
 
     def tasks(self, groups: Sequence[FileGroup]) -> list[RewriteTask]:
         """Return the tasks of some groups: one for each run of files, or for each ordered group."""
