@@ -14,36 +14,28 @@ if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.lake import Lake
-    from rowlake.maintain import (
-        equality_deletes,
-        expire,
-        health,
-        manifests,
-        optimize,
-        orphans,
-        partition_stats,
-        position_deletes,
-        rewrite,
-        table_path,
-        table_stats,
-    )
-    from rowlake.maintain import erase as erasing
-    from rowlake.maintain import vacuum as vacuuming
+    from rowlake.maintain.autopilot import health, optimize
+    from rowlake.maintain.cleanup import erase as erasing
+    from rowlake.maintain.cleanup import expire, orphans
+    from rowlake.maintain.cleanup import vacuum as vacuuming
+    from rowlake.maintain.compact import rewrite
+    from rowlake.maintain.deletes import equality_deletes, position_deletes
+    from rowlake.maintain.metadata import manifests, partition_stats, table_path, table_stats
     from rowlake.model.health import Health
     from rowlake.model.predicate import Predicate
     from rowlake.sql import key_predicates, procedures_orphans, rewriting
 else:  # loaded at their first use
+    health, optimize = deferred("rowlake.maintain.autopilot", "health optimize")
+    erasing, expire, orphans, vacuuming = deferred(
+        "rowlake.maintain.cleanup", "erase expire orphans vacuum"
+    )
+    (rewrite,) = deferred("rowlake.maintain.compact", "rewrite")
     equality_deletes, position_deletes = deferred(
-        "rowlake.maintain", "equality_deletes position_deletes"
+        "rowlake.maintain.deletes", "equality_deletes position_deletes"
     )
-    expire, manifests, orphans, rewrite, vacuuming = deferred(
-        "rowlake.maintain", "expire manifests orphans rewrite vacuum"
+    manifests, partition_stats, table_path, table_stats = deferred(
+        "rowlake.maintain.metadata", "manifests partition_stats table_path table_stats"
     )
-    health, optimize = deferred("rowlake.maintain", "health optimize")
-    partition_stats, table_path, table_stats = deferred(
-        "rowlake.maintain", "partition_stats table_path table_stats"
-    )
-    (erasing,) = deferred("rowlake.maintain", "erase")
     key_predicates, procedures_orphans, rewriting = deferred(
         "rowlake.sql", "key_predicates procedures_orphans rewriting"
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.commit import metadata as commit
     from rowlake.engine.spark import Engine
-    from rowlake.maintain import auto
+    from rowlake.maintain.autopilot import auto
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.view import SnapshotInfo
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rowlake.verbs import alter, branches, ingest, inspect, pick, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
-    (auto,) = deferred("rowlake.maintain", "auto")
+    (auto,) = deferred("rowlake.maintain.autopilot", "auto")
     lakes, merge_builder, plan = deferred("rowlake", "lake merge_builder plan")
     blind, deletion, strategy, upserting = deferred(
         "rowlake.rowlevel", "blind delete strategy upsert"

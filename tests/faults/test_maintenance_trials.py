@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from rowlake.maintain import orphans
+from rowlake.maintain.cleanup import orphans
 from tests.parts.memory_s3 import Blob, MemoryStore, memory_s3
 from tests.parts.trial_tables import (
     LOCATION,

@@ -19,8 +19,8 @@ import rowlake
 from rowlake.catalog.commit import commit_updates
 from rowlake.errors import CommitStateUnknownError, InvalidStatementError
 from rowlake.iceberg.expire import Asked, expired, expiry_of
-from rowlake.maintain import expire as module
-from rowlake.maintain.reachable import manifests_of, reachable
+from rowlake.maintain.cleanup import expire as module
+from rowlake.maintain.cleanup.reachable import manifests_of, reachable
 from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, files_in, rows_of, sales
 from tests.parts.rest import rest_catalog

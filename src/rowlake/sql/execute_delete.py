@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
-from rowlake.maintain.auto import tidied
+from rowlake.maintain.autopilot.auto import tidied
 from rowlake.plan.bind import bind
 from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.delete import Selection, run_delete

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowlake.lake import Lake
-    from rowlake.maintain.rewrite import RewriteReport
+    from rowlake.maintain.compact.rewrite import RewriteReport
     from rowlake.sql.statements import Optimize, Vacuum
 
 # Delta's: two small files of a partition are enough, and so is a file with 5 % deleted rows.

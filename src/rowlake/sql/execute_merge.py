@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import SchemaMismatchError
-from rowlake.maintain.auto import tidied
+from rowlake.maintain.autopilot.auto import tidied
 from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.explain import explain_change
 from rowlake.rowlevel.staging import staging

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowlake.lake import Lake
-    from rowlake.maintain.rewrite import RewriteReport
+    from rowlake.maintain.compact.rewrite import RewriteReport
 
 _OUTPUT = pa.schema(
     [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
-from rowlake.maintain.rewrite_tasks import Layout
-from rowlake.maintain.zcurve import check_columns
+from rowlake.maintain.compact.rewrite_tasks import Layout
+from rowlake.maintain.compact.zcurve import check_columns
 from rowlake.model.partition import SortField
 from rowlake.model.schema import field_id
 from rowlake.plan.bind import resolve

@@ -23,7 +23,7 @@ from rowlake.errors import (
     StorageError,
     TableNotFoundError,
 )
-from rowlake.maintain.advice import COMMANDS
+from rowlake.maintain.autopilot.advice import COMMANDS
 from rowlake.model.report import Report
 from rowlake.table import Table
 from tests.lakes import SALES, make_lake, sales

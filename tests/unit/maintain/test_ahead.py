@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from rowlake.maintain.ahead import NAME, read_ahead
+from rowlake.maintain.compact.ahead import NAME, read_ahead
 
 
 def readers() -> list[threading.Thread]:

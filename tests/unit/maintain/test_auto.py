@@ -7,8 +7,8 @@ import logging
 import pyarrow as pa
 import pytest
 
-from rowlake.maintain import auto, optimize
-from rowlake.maintain.auto import PREFIX, Policy, is_due
+from rowlake.maintain.autopilot import auto, optimize
+from rowlake.maintain.autopilot.auto import PREFIX, Policy, is_due
 from rowlake.model.change import Operation
 from tests.lakes import SALES, make_lake, rows_of, sales
 from tests.unit.sql.lake_without_spark import Frame, lake_without_spark

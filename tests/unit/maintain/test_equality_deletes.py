@@ -10,7 +10,7 @@ import pytest
 
 from rowlake.errors import InvalidStatementError, StorageError, UnsupportedFeatureError
 from rowlake.iceberg.metadata import view_of
-from rowlake.maintain import equality_kernel
+from rowlake.maintain.deletes import equality_kernel
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.rowlevel.blind import blind_upsert
 from rowlake.storage.files import Storage

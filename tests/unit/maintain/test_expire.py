@@ -20,8 +20,8 @@ from rowlake.errors import (
     UnsupportedFeatureError,
 )
 from rowlake.iceberg.cache import default_cache
-from rowlake.maintain import expire as module
-from rowlake.maintain.reachable import reachable
+from rowlake.maintain.cleanup import expire as module
+from rowlake.maintain.cleanup.reachable import reachable
 from rowlake.model.predicate import Leaf, Op
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales

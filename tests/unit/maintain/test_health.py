@@ -12,10 +12,10 @@ import pytest
 
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.metadata import view_of
-from rowlake.maintain import health_checks, health_metadata
-from rowlake.maintain.depth import best_depth, depth_of, sort_depth
-from rowlake.maintain.health import health
-from rowlake.maintain.survey import survey
+from rowlake.maintain.autopilot import health_checks, health_metadata
+from rowlake.maintain.autopilot.depth import best_depth, depth_of, sort_depth
+from rowlake.maintain.autopilot.health import health
+from rowlake.maintain.autopilot.survey import survey
 from rowlake.model.files import Content
 from rowlake.model.health import Finding, Health, Verdict
 from tests.lakes import SALES, make_lake, sales

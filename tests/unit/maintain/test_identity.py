@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from rowlake.errors import InvalidStatementError
-from rowlake.maintain.identity import compare, equality, identified
+from rowlake.maintain.cleanup.identity import compare, equality, identified
 
 
 def look(actual: list[str], known: list[str], **equal: dict[str, str]) -> tuple[list, list, set]:

@@ -13,12 +13,12 @@ from rowlake.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
-from rowlake.maintain import costs, optimize_steps
-from rowlake.maintain import optimize as optimizing
-from rowlake.maintain.costs import Step, propose
-from rowlake.maintain.optimize import DONE, GAVE_WAY, PLANNED, SKIPPED, optimize
-from rowlake.maintain.optimize_steps import Limits, Outcome, rewrite_options
-from rowlake.maintain.survey import survey
+from rowlake.maintain.autopilot import costs, optimize_steps
+from rowlake.maintain.autopilot import optimize as optimizing
+from rowlake.maintain.autopilot.costs import Step, propose
+from rowlake.maintain.autopilot.optimize import DONE, GAVE_WAY, PLANNED, SKIPPED, optimize
+from rowlake.maintain.autopilot.optimize_steps import Limits, Outcome, rewrite_options
+from rowlake.maintain.autopilot.survey import survey
 from rowlake.model.files import Content
 from rowlake.model.partition import OrderBy
 from rowlake.model.report import Report

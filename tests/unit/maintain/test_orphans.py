@@ -20,7 +20,7 @@ from rowlake.errors import (
     UnsupportedFeatureError,
 )
 from rowlake.iceberg.cache import default_cache
-from rowlake.maintain import orphans
+from rowlake.maintain.cleanup import orphans
 from rowlake.model.partition import PartitionBy
 from rowlake.storage import local
 from rowlake.storage.files import Storage

@@ -13,7 +13,7 @@ from rowlake.errors import (
 )
 from rowlake.iceberg.metadata import view_of
 from rowlake.iceberg.puffin import write_puffin
-from rowlake.maintain import position_kernel, position_plan
+from rowlake.maintain.deletes import position_kernel, position_plan
 from rowlake.model.change import Change, Operation
 from rowlake.rowlevel.blind import blind_upsert
 from rowlake.storage.files import Storage

@@ -11,8 +11,8 @@ from pyiceberg.table.update import SetPartitionStatisticsUpdate, SetStatisticsUp
 
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.purge import files_of
-from rowlake.maintain import reachable as module
-from rowlake.maintain.reachable import (
+from rowlake.maintain.cleanup import reachable as module
+from rowlake.maintain.cleanup.reachable import (
     REACHABLE,
     Kind,
     distinct,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rowlake.errors import InvalidStatementError
-from rowlake.maintain import vacuum as vacuuming
+from rowlake.maintain.cleanup import vacuum as vacuuming
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""How a table is, what pays, and who does it: health, optimize, the policy after commits."""

@@ -1,0 +1,151 @@
+"""Tables that look after themselves: `optimize` after writes, where properties ask for it.
+
+- `rowlake.auto-optimize.enabled` (false): whether to;
+- `rowlake.auto-optimize.every-commits` (10): so many commits to main since the last compaction;
+- `rowlake.auto-optimize.min-interval-seconds` (60): at most this often;
+- `rowlake.auto-optimize.max-bytes` (1 GB): what one run may rewrite, as the writer waits for it.
+
+It runs in the writer's process after the write has landed; after a transaction, once all of it has.
+Whatever goes wrong is logged as a warning and never fails the write. Staged writes and writes to
+other branches do not start it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rowlake.catalog.holding import holding
+from rowlake.catalog.tables import refresh
+from rowlake.errors import RowlakeError
+from rowlake.model.properties import whole_number
+from rowlake.model.result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.holding import HoldingCatalog
+    from rowlake.engine.spark import Engine
+
+PREFIX = "rowlake.auto-optimize."
+EVERY_COMMITS, MIN_INTERVAL_SECONDS, MAX_BYTES = 10, 60, 1_000_000_000
+MAIN = "main"
+
+logger = logging.getLogger("rowlake")
+_lock = threading.Lock()
+_busy: set[str] = set()
+_looks: dict[str, _Look] = {}
+
+
+@dataclass(frozen=True)
+class _Look:
+    """When this process last looked at a table, and at which snapshot."""
+
+    at_ms: int
+    snapshot_id: int | None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the properties say."""
+
+    every_commits: int
+    min_interval_seconds: int
+    max_bytes: int
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Policy:
+        """Return the policy of a table that has one."""
+        return cls(
+            whole_number(properties, f"{PREFIX}every-commits", EVERY_COMMITS, least=1),
+            whole_number(properties, f"{PREFIX}min-interval-seconds", MIN_INTERVAL_SECONDS),
+            whole_number(properties, f"{PREFIX}max-bytes", MAX_BYTES, least=1),
+        )
+
+
+def tidied(handle: TableHandle, engine: Engine, result: Result) -> TableHandle:
+    """Return the table after a write, optimized where its policy says that it is time."""
+    if not _is_asked_for(handle, result):
+        return handle
+    uuid = str(handle.metadata.table_uuid)
+    with _lock:
+        if uuid in _busy:
+            return handle
+        _busy.add(uuid)
+    try:
+        return _optimized(handle, engine, uuid)
+    except Exception as error:  # noqa: BLE001 - the write has landed, whatever happens here
+        logger.warning("auto-optimize of %s failed; the write has landed: %s", handle.name, error)
+        return handle
+    finally:
+        _busy.discard(uuid)
+
+
+def tidy_after(transaction: HoldingCatalog, engine: Engine) -> None:
+    """Look after the tables of a transaction that has landed."""
+    for held in transaction.changed:
+        if not held.snapshot_ids or not _is_enabled(held.handle):
+            continue
+        try:
+            newest = refresh(held.base)
+        except RowlakeError as error:
+            logger.warning("auto-optimize of %s failed: %s", held.base.name, error)
+            continue
+        tidied(newest, engine, Result("transaction", held.snapshot_ids[-1]))
+
+
+def _is_enabled(handle: TableHandle) -> bool:
+    enabled = str(handle.metadata.properties.get(f"{PREFIX}enabled", "false"))
+    return enabled.strip().lower() == "true"
+
+
+def _is_asked_for(handle: TableHandle, result: Result) -> bool:
+    """Return whether a write went to the main branch of a table with a policy."""
+    if not _is_enabled(handle) or holding(handle) is not None:
+        return False
+    head = handle.metadata.refs.get(MAIN)
+    return head is not None and head.snapshot_id == result.snapshot_id
+
+
+def _optimized(handle: TableHandle, engine: Engine, uuid: str) -> TableHandle:
+    policy = Policy.of(handle.metadata.properties)
+    look = _looks.get(uuid)
+    if not is_due(handle, policy, look):
+        return handle
+    # A write should not load all of maintenance where nothing is due.
+    from rowlake.maintain.autopilot.optimize import optimize
+
+    _looks[uuid] = _Look(_now_ms(), handle.metadata.current_snapshot_id)
+    after, report = optimize(handle, engine, max_bytes=policy.max_bytes)
+    _looks[uuid] = _Look(_now_ms(), after.metadata.current_snapshot_id)
+    logger.info("auto-optimize: %s", report.summary())
+    return after
+
+
+def is_due(handle: TableHandle, policy: Policy, look: _Look | None) -> bool:
+    """Return whether enough commits and time have passed since the last compaction or look.
+
+    Compactions of other processes count by their snapshots.
+    """
+    now = _now_ms()
+    wait_ms = policy.min_interval_seconds * 1000
+    if look is not None and now - look.at_ms < wait_ms:
+        return False
+    metadata = handle.metadata
+    snapshots = {each.snapshot_id: each for each in metadata.snapshots}
+    current, count = metadata.current_snapshot_id, 0
+    while current is not None and (found := snapshots.get(current)) is not None:
+        if look is not None and current == look.snapshot_id:
+            break
+        if found.summary is not None and found.summary.operation.value == "replace":
+            return count >= policy.every_commits and now - found.timestamp_ms >= wait_ms
+        current, count = found.parent_snapshot_id, count + 1
+    return count >= policy.every_commits
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,158 @@
+"""The folders of a table: its location, and those outside of it that its properties name.
+
+A folder outside of the table's location may be shared: several tables may write to one
+`write.data.path`, and the names of files do not say whose they are. Such a folder is looked into
+only where no other table of the catalog has anything to do with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rowlake.catalog.tables import all_namespaces, list_tables, load_table
+from rowlake.errors import InvalidStatementError, RowlakeError
+from rowlake.maintain.cleanup.identity import identified
+from rowlake.storage.locations import LOCAL, folder_location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.maintain.cleanup.identity import Equality
+
+_SQLITE = "sqlite:///"
+# The last two are the older names that Iceberg still reads.
+PATH_PROPERTIES = (
+    "write.data.path",
+    "write.metadata.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where to look, and what was left out with the reason.
+
+    `protected` are paths below the places that belong to other tables. `is_elsewhere`: a place
+    that is not the table's own, so that files of the table must be there to believe it.
+    """
+
+    places: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    is_elsewhere: bool = False
+
+
+def own_places(handle: TableHandle, equal: Equality) -> Places:
+    """Return the table's folders that it does not share, none inside another."""
+    location, *outside = _folders(handle, equal)
+    if not outside:
+        return Places((location,))
+    try:
+        others = _folders_of_others(handle, equal)
+    except RowlakeError as error:
+        reason = f"the other tables of the catalog could not be read ({error})"
+        return Places((location,), tuple(f"{folder}: {reason}" for folder in outside))
+    places, skipped = [location], []
+    for folder in outside:
+        sharing = [name for name, theirs in others if _overlap(folder, theirs, equal)]
+        if sharing:
+            skipped.append(f"{folder}: shared with {sharing[0]}")
+        else:
+            places.append(folder)
+    return Places(tuple(places), tuple(skipped))
+
+
+def given_place(handle: TableHandle, location: str, equal: Equality) -> Places:
+    """Return the place that a caller names.
+
+    Outside of the table's own folders it may hold other tables: those of the catalog are left
+    alone. Raises InvalidStatementError for a place inside another table.
+    """
+    if not isinstance(location, str) or not location.strip():
+        raise InvalidStatementError(
+            f"The location to look for orphan files in must be a folder, not {location!r}."
+        )
+    place = folder_location(location.strip())
+    path = paths_of([place], equal)[0]
+    if is_inside(_keys_of([place], equal)[0], _keys_of(own_folders(handle), equal)):
+        return Places((place,))
+    protected = []
+    for name, folders in _folders_of_others(handle, equal):
+        if is_inside(path, folders):
+            raise InvalidStatementError(
+                f"Cannot remove orphan files of {handle.name} in {place}: that is a folder of "
+                f"{name}. Name a folder of {handle.name}, or run it for {name}."
+            )
+        protected += [(folder, name) for folder in folders if is_inside(folder, [path])]
+    return Places(
+        (place,),
+        tuple(f"{folder}: belongs to {name}" for folder, name in protected),
+        (*(folder for folder, _ in protected), *_catalog_files(handle)),
+        is_elsewhere=True,
+    )
+
+
+def _catalog_files(handle: TableHandle) -> list[str]:
+    """Return the files of the catalog's own database, where it is one of SQLite."""
+    uri = str(handle.catalog.properties.get("uri", ""))
+    if not uri.startswith(_SQLITE):
+        return []
+    path = uri.removeprefix(_SQLITE).partition("?")[0]
+    return [path + ending for ending in ("", "-journal", "-wal", "-shm")]
+
+
+def own_folders(handle: TableHandle) -> tuple[str, ...]:
+    """Return the table's location and the folders that its properties name."""
+    properties = handle.metadata.properties
+    named = [properties[key] for key in PATH_PROPERTIES if properties.get(key)]
+    return tuple(folder_location(one) for one in (handle.metadata.location, *named))
+
+
+def is_inside(path: str, folders: Iterable[str]) -> bool:
+    """Return whether a path is one of some folders or below one; all are normal paths."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def paths_of(locations: Sequence[str], equal: Equality) -> list[str]:
+    """Return the paths of locations, as they are compared."""
+    found: list[str] = identified(pa.array(locations, pa.large_string()), equal).paths.to_pylist()
+    return found
+
+
+def _keys_of(locations: Sequence[str], equal: Equality) -> list[str]:
+    """Return locations with scheme and authority, each in the one form in which they compare."""
+    found = identified(pa.array(locations, pa.large_string()), equal)
+    prefixes = [found.prefixes[number] for number in found.numbers.tolist()]
+    return [
+        f"{scheme or LOCAL}://{authority}{path}"
+        for (scheme, authority), path in zip(prefixes, found.paths.to_pylist(), strict=True)
+    ]
+
+
+def _folders(handle: TableHandle, equal: Equality) -> list[str]:
+    """Return the table's folders, its location first, without those that are inside another."""
+    kept: list[str] = []
+    for folder in own_folders(handle):
+        if not kept or not is_inside(_keys_of([folder], equal)[0], _keys_of(kept, equal)):
+            kept.append(folder)
+    return kept
+
+
+def _folders_of_others(handle: TableHandle, equal: Equality) -> list[tuple[str, list[str]]]:
+    found = []
+    for namespace in all_namespaces(handle.catalog):
+        for identifier in list_tables(handle.catalog, namespace):
+            if identifier != handle.identifier:
+                other = load_table(handle.catalog, identifier)
+                found.append((other.name, paths_of(own_folders(other), equal)))
+    return found
+
+
+def _overlap(folder: str, theirs: Sequence[str], equal: Equality) -> bool:
+    path = paths_of([folder], equal)[0]
+    return any(is_inside(path, [one]) or is_inside(one, [path]) for one in theirs)

@@ -1,0 +1,126 @@
+"""Which files nothing reaches any more once snapshots are gone.
+
+Comes in: a table before and after. Goes out: `LeftBehind` with the files that snapshots reached
+which are gone, and no snapshot reaches that is left. Only manifests of the gone snapshots
+alone are read for candidates, and those of the rest only where there are some.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowlake.errors import CorruptTableError
+from rowlake.maintain.cleanup.reachable import (
+    REACHABLE,
+    Kind,
+    distinct,
+    files_in,
+    first_of_each,
+    manifests_of,
+    of_kind,
+    parts_of_files,
+    places,
+    statistics_of,
+    without,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.engine.spark import Engine
+
+
+@dataclass(frozen=True)
+class LeftBehind:
+    """Files of snapshots that are gone; `unread` of their metadata could not be read.
+
+    What only those reached is not in `files`: it stays in storage as orphans.
+    """
+
+    files: pa.Table
+    unread: tuple[str, ...] = ()
+
+
+def files_left_behind(
+    before: TableHandle, after: TableHandle, engine: Engine | None = None
+) -> LeftBehind:
+    """Return the files that only snapshots reached which `after` has no more.
+
+    Data files come first and manifest lists last: where deleting is cut short, what is left says
+    what went. Damage in what is gone is passed over, damage in what stays raises
+    CorruptTableError: nothing is sure to be unreachable then.
+    """
+    left = {one.snapshot_id for one in after.metadata.snapshots}
+    gone = [one for one in before.metadata.snapshots if one.snapshot_id not in left]
+    statistics = without(statistics_of(before), statistics_of(after))
+    if not gone:
+        return LeftBehind(statistics)
+    ours = manifests_of(after)
+    theirs, unread = _readable(
+        [one.snapshot_id for one in gone], lambda some: manifests_of(before, some)
+    )
+    alone = first_of_each(theirs.filter(pc.invert(_are_in(theirs["location"], ours["location"]))))
+    found, damaged = _readable(
+        list(range(alone.num_rows)),
+        lambda some: files_in(before, alone.take(pa.array(some, pa.int64())), engine),
+    )
+    files = _not_in(distinct(found), parts_of_files(after, ours, engine))
+    manifests = of_kind(alone["location"], Kind.MANIFEST)
+    lists = without(
+        of_kind([one.manifest_list for one in gone], Kind.MANIFEST_LIST),
+        of_kind([one.manifest_list for one in after.metadata.snapshots], Kind.MANIFEST_LIST),
+    )
+    parts = [files, manifests, lists, statistics]
+    return LeftBehind(pa.concat_tables(parts), (*unread, *damaged))
+
+
+def _readable(
+    items: list[int], read: Callable[[list[int]], pa.Table]
+) -> tuple[pa.Table, list[str]]:
+    """Read items at once, or where one is damaged one by one; return also what was not read."""
+    whole = _tried(read, items)
+    if isinstance(whole, pa.Table):
+        return whole, []
+    tried = [read([]), *(_tried(read, [item]) for item in items)]
+    return (
+        pa.concat_tables([one for one in tried if isinstance(one, pa.Table)]),
+        [one for one in tried if isinstance(one, str)],
+    )
+
+
+def _tried(read: Callable[[list[int]], pa.Table], items: list[int]) -> pa.Table | str:
+    try:
+        return read(items)
+    except CorruptTableError as error:
+        return error.location
+
+
+def _are_in(locations: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.is_in(places(locations), value_set=places(others))
+
+
+def _not_in(files: pa.Table, parts: Iterable[pa.Table]) -> pa.Table:
+    """Return the files that no part has; parts are read only while there is a file to look for."""
+    if not files.num_rows:
+        return files
+    sought = places(files["location"])
+    is_found = np.zeros(files.num_rows, np.bool_)
+    for part in parts:
+        is_found |= pc.is_in(sought, value_set=places(part["location"])).to_numpy()
+        if is_found.all():
+            return REACHABLE.empty_table()
+    return files.filter(pa.array(~is_found))
+
+
+def except_locations(files: pa.Table, locations: Collection[str]) -> pa.Table:
+    """Return the files that are not at one of these locations, spelled as they are."""
+    if not locations:
+        return files
+    known = pa.array(list(locations), pa.large_string())
+    return files.filter(pc.invert(pc.is_in(files["location"], value_set=known)))

@@ -1,0 +1,1 @@
+"""Delete files written anew: merged, as vectors, as positions; dangling ones removed."""

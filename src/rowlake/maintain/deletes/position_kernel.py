@@ -1,0 +1,147 @@
+"""Position delete files of some partitions, merged: the kernel of `rewrite_position_delete_files`.
+
+Comes in: delete files of one partition each, and the live data files that they may be about. Goes
+out: rows of `MARKING`. Positions of data files that are not named here are left out, and so are
+those of a delete file that is older than the data file: neither ever applied. Data files are never
+read. Memory is bounded by the positions of one group, or by `MOST_ROWS` where groups share a file.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.iceberg.position_delete import merged
+from rowlake.maintain.deletes.marking import file_batches, source_batch
+from rowlake.model.files import WRITTEN_FILES
+from rowlake.scan.deletes import positions_for
+from rowlake.write.kernel import remove_written
+from rowlake.write.marks import Marked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rowlake.maintain.deletes.marking import Marking
+    from rowlake.model.files import DeleteFile
+    from rowlake.storage.files import Storage
+    from rowlake.write.marks import Partition
+
+# Positions that are held at once, unless one data file has more.
+MOST_ROWS = 20_000_000
+
+
+@dataclass(frozen=True)
+class NumberedDelete:
+    """A position delete file with its data sequence number."""
+
+    delete: DeleteFile
+    data_sequence_number: int
+
+
+@dataclass(frozen=True)
+class MarkGroup:
+    """Delete files of one partition; `data` are live data files with data sequence numbers.
+
+    `data_sequence_number` is what the new delete files keep; `rows_per_file` is where a delete
+    file of a partition is closed.
+    """
+
+    spec_id: int
+    partition: Partition
+    data: Mapping[str, int]
+    deletes: tuple[NumberedDelete, ...]
+    data_sequence_number: int
+    rows_per_file: int
+
+
+@dataclass(frozen=True)
+class PositionTask:
+    """Some groups to rewrite."""
+
+    marking: Marking
+    groups: tuple[MarkGroup, ...]
+
+    @property
+    def files(self) -> tuple[NumberedDelete, ...]:
+        """The delete files that are read."""
+        return tuple(delete for group in self.groups for delete in group.deletes)
+
+
+def position_kernel(task: PositionTask) -> Iterator[pa.RecordBatch]:
+    """Merge the deletes of each group; on failure remove what was written."""
+    storage = task.marking.storage
+    writer = task.marking.writer(storage)
+    written = WRITTEN_FILES.empty_table()
+    sources: list[dict[str, Any]] = []
+    batches: list[pa.RecordBatch] = []
+    try:
+        for marked, number in _sets(task, storage):
+            files = writer.write(marked)
+            written = pa.concat_tables([written, files])
+            sources += [{"source": mark.location, "is_marked": True} for mark in marked]
+            batches += file_batches(files, number)
+    except BaseException:
+        if not task.marking.dry_run:
+            remove_written(written, storage)
+        raise
+    yield from source_batch(sources)
+    yield from batches
+
+
+def _sets(task: PositionTask, storage: Storage) -> Iterator[tuple[list[Marked], int]]:
+    """Yield what is written at once, with the data sequence number that it keeps."""
+    if task.marking.format_version >= 3:
+        yield from _vectors(task, storage)
+        return
+    for group in task.groups:
+        marks = _marks(group, storage)
+        whole = task.marking.granularity != "file"
+        for some in _cut(marks, group.rows_per_file) if whole else [marks]:
+            if some:
+                yield some, group.data_sequence_number
+
+
+def _vectors(task: PositionTask, storage: Storage) -> Iterator[tuple[list[Marked], int]]:
+    """Yield marks of several groups together: vectors share Puffin files."""
+    waiting: list[Marked] = []
+    rows = number = 0
+    for group in task.groups:
+        for mark in _marks(group, storage):
+            waiting.append(mark)
+            rows += len(mark.positions)
+            number = max(number, group.data_sequence_number)
+        if rows > MOST_ROWS:
+            yield waiting, number
+            waiting, rows, number = [], 0, 0
+    if waiting:
+        yield waiting, number
+
+
+def _marks(group: MarkGroup, storage: Storage) -> list[Marked]:
+    parts: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
+    for one in group.deletes:
+        for path, found in positions_for(one.delete, group.data, storage).items():
+            if group.data[path] <= one.data_sequence_number:
+                parts[path].append(found)
+    return [
+        Marked(path, group.spec_id, group.partition, merged(parts[path])) for path in sorted(parts)
+    ]
+
+
+def _cut(marks: list[Marked], rows_per_file: int) -> list[list[Marked]]:
+    """Return runs of marks with about so many rows each; a data file is in one of them."""
+    runs: list[list[Marked]] = [[]]
+    rows = 0
+    for mark in marks:
+        if runs[-1] and rows + len(mark.positions) > rows_per_file:
+            runs.append([])
+            rows = 0
+        runs[-1].append(mark)
+        rows += len(mark.positions)
+    return runs
