@@ -17,21 +17,26 @@ from typing import TYPE_CHECKING
 from pyspark import daemon
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from io import BufferedReader, BufferedWriter
 
-_run_task = daemon.worker_main
+    RunTask = Callable[[BufferedReader, BufferedWriter], None]
 
 
-def run_task(tasks: BufferedReader, results: BufferedWriter) -> None:
-    """Run the next task of a worker; end it where there will be none."""
-    if not _has_more(tasks):
-        # Any code but 0, which would have the daemon ask for the next task.
-        sys.exit(1)
-    try:
-        _run_task(tasks, results)
-    except SystemExit:
-        _flush(results)
-        raise
+def quietly(run_task: RunTask) -> RunTask:
+    """Return what runs the next task of a worker, and ends it where there will be none."""
+
+    def run(tasks: BufferedReader, results: BufferedWriter) -> None:
+        if not _has_more(tasks):
+            # Any code but 0, which would have the daemon ask for the next task.
+            sys.exit(1)
+        try:
+            run_task(tasks, results)
+        except SystemExit:
+            _flush(results)
+            raise
+
+    return run
 
 
 def _has_more(tasks: BufferedReader) -> bool:
@@ -51,7 +56,9 @@ def _flush(results: BufferedWriter) -> None:
             os.dup2(nowhere.fileno(), results.fileno())
 
 
-daemon.worker_main = run_task
+# Later versions of PySpark load the worker after the fork, out of reach: there it runs as it is.
+if hasattr(daemon, "worker_main"):
+    daemon.worker_main = quietly(daemon.worker_main)
 
 if __name__ == "__main__":
     daemon.manager()
