@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowlake.catalog.names import quoted
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.compact.rewrite_tasks import Layout
 from rowlake.maintain.compact.zcurve import check_columns
@@ -37,7 +38,7 @@ def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None
         raise InvalidStatementError(
             f"There is no strategy {strategy!r}; there are: {', '.join(STRATEGIES)}."
         )
-    text = order if order is None or isinstance(order, str) else ", ".join(order)
+    text = order if order is None or isinstance(order, str) else _joined(view, order)
     columns = _zorder_columns(text)
     if strategy == "zorder" or columns is not None:
         return _zorder(view, columns if columns is not None else _paths(text))
@@ -46,6 +47,12 @@ def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None
             raise InvalidStatementError("binpack keeps rows as they are: give strategy sort.")
         return Layout()
     return _sorted(view, text)
+
+
+def _joined(view: TableView, terms: Sequence[str]) -> str:
+    """Return terms as one text; what is the name of a column means that column, as it is."""
+    names = frozenset(view.schema.arrow.names)
+    return ", ".join(quoted((term,)) if term in names else term for term in terms)
 
 
 def _sorted(view: TableView, text: str | None) -> Layout:

@@ -349,3 +349,14 @@ def test_deletes_of_files_that_are_gone_can_be_removed(lake, version):
     assert report.removed_delete_files_count == (2 if version == "3" else 1)
     assert read(table) == before
     assert pc.sum(table.files()["content"]).as_py() == 0
+
+
+def test_a_list_names_columns_as_they_are(lake):
+    columns = pa.schema([("a b", pa.int64()), ("c.d", pa.int64()), ("order", pa.int64())])
+    table = lake.create_table("shop.odd", columns)
+    table.append(pa.table({"a b": [3, 1, 2], "c.d": [1, 1, 2], "order": [1, 2, 3]}, columns))
+    table.rewrite_data_files("sort", ["c.d", "a b"], options=ALL)
+    assert table.arrow()["a b"].to_pylist() == [1, 3, 2]
+    table.rewrite_data_files("sort", ["order DESC"], options=ALL)
+    assert table.arrow()["order"].to_pylist() == [3, 2, 1]
+    assert table.rewrite_data_files("zorder", ["a b", "order"], options=ALL).groups == 1
