@@ -59,7 +59,7 @@ MAX_SHARED_BYTES = 1024 * 1024
 class Spread:
     """A kernel that runs first; what it yields is brought together by the column `key`."""
 
-    kernel: StreamKernel
+    kernel: StreamKernel | Kernel
     schema: pa.Schema
     key: str
 
@@ -242,13 +242,34 @@ class Engine:
         rows = df.schema
         job = Job(kernel, _schema_bytes(output))
         if spread is not None:
-            packing = Job(spread.kernel, _schema_bytes(spread.schema), as_is=True)
-            df = _mapped(df, packing, spark_schema(spread.schema))
-            # Adaptive execution sizes the tasks by bytes and splits heavy keys.
-            df = df.hint("rebalance", spread.key)
+            df = _mapped(df, _packing(spread), spark_schema(spread.schema))
+            df = _brought_together(df, spread)
         frame = _mapped(df, job, FRAMES_DDL)
         with bounded_by_rows(self.spark, rows):
             frames = run_job(self.spark, frame.toArrow, label, shown)
+        return from_frames(frames, output)
+
+    def gather(
+        self,
+        spread: Spread,
+        tasks: Sequence[Any],
+        kernel: StreamKernel,
+        output: pa.Schema,
+        *,
+        label: str = "running tasks",
+        progress: ProgressOption | None = None,
+    ) -> pa.Table:
+        """Run `spread` on every task, then the kernel over what it yields, by key; return that.
+
+        All batches with one key are in one stream of the kernel.
+        """
+        from rowlake.engine.types import spark_schema
+
+        shown = self.progress if progress is None else progress
+        schema = spark_schema(spread.schema)
+        df = _brought_together(self._task_frame(_packing(spread), tasks, schema), spread)
+        frame = _mapped(df, Job(kernel, _schema_bytes(output)), FRAMES_DDL)
+        frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
 
     def ordered_by(self, df: DataFrame, keys: tuple[SortField, ...], schema: Schema) -> DataFrame:
@@ -332,6 +353,15 @@ def _mapped(df: DataFrame, job: Job, schema: Any) -> DataFrame:
         job = replace(job, kernel=partial(with_names, tuple(df.columns), job.kernel))
         df = df.toDF(*[f"c{number}" for number in range(len(df.columns))])
     return df.mapInArrow(partial(run_stream, rowlake.__version__, pack(job)), schema)
+
+
+def _packing(spread: Spread) -> Job:
+    return Job(spread.kernel, _schema_bytes(spread.schema), as_is=True)
+
+
+def _brought_together(df: DataFrame, spread: Spread) -> DataFrame:
+    # Adaptive execution sizes the tasks by bytes and splits heavy keys.
+    return df.hint("rebalance", spread.key)
 
 
 def _schema_bytes(schema: pa.Schema) -> bytes:

@@ -16,7 +16,6 @@ import uuid
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -36,8 +35,7 @@ from rowlake.rowlevel.unique import Keys, column_id, latest_column
 from rowlake.storage.files import Storage
 from rowlake.verbs.match import matched_batches, matched_frame, matched_names
 from rowlake.verbs.outcome import Phases
-from rowlake.verbs.small_parquet import small_parquet
-from rowlake.verbs.source import ArrowSource, source_of
+from rowlake.verbs.source import ArrowSource, names_of, read_if_small, source_of
 from rowlake.verbs.write import committed_result, view_for_write
 from rowlake.write.conform import conform
 from rowlake.write.context import equality_delete_context, write_context
@@ -183,10 +181,8 @@ def upsert_keys(view: TableView, names: Sequence[str] | None, on_duplicates: str
 
 
 def _source(rows: Any, engine: Engine, view: TableView) -> Source:
-    small = small_parquet(rows) if isinstance(rows, (str, Path)) else None
-    found = source_of(rows if small is None else small, engine, view.schema.arrow)
-    names = found.schema.names if isinstance(found, ArrowSource) else found.frame.columns
-    given = {name for name, _ in matched_names(names, view)}
+    found = read_if_small(source_of(rows, engine, view.schema.arrow))
+    given = {name for name, _ in matched_names(names_of(found), view)}
     missing = [name for name in view.schema.arrow.names if name not in given]
     if missing:
         raise SchemaMismatchError(

@@ -23,6 +23,7 @@ from rowlake.model.schema import Schema
 from rowlake.model.values import encode
 from rowlake.rowlevel.unique import unique_rows
 from rowlake.scan.kernel import scan_kernel
+from rowlake.scan.plain import plain_rows
 from rowlake.storage.files import Storage
 from rowlake.write.conform import conform
 from rowlake.write.partitions import split_by_partition
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from rowlake.model.partition import PartitionSpec
     from rowlake.model.task import ScanTask
     from rowlake.rowlevel.unique import Keys
+    from rowlake.scan.plain import PlainTask
 
 PARTS = 1024
 WHOLE = 0  # the only part where rows are not dealt out
@@ -128,6 +130,11 @@ def stage_scan(
         for batch in scan_kernel(task)
     )
     return stage_batches(context, rows)
+
+
+def stage_plain(context: StageContext, task: PlainTask) -> Iterator[pa.RecordBatch]:
+    """Stage the rows of plain files that one task reads."""
+    return stage_batches(context, plain_rows(task))
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -19,7 +19,14 @@ import pyarrow as pa
 from rowlake.errors import RowlakeError
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.rowlevel.operation import Staged
-from rowlake.rowlevel.staged import STAGED, Dealing, StageContext, stage_batches, stage_scan
+from rowlake.rowlevel.staged import (
+    STAGED,
+    Dealing,
+    StageContext,
+    stage_batches,
+    stage_plain,
+    stage_scan,
+)
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from rowlake.model.task import ScanTask
     from rowlake.model.view import TableView
     from rowlake.rowlevel.unique import Keys
+    from rowlake.scan.plain import PlainTask
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,14 @@ class ScanRows:
     columns: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True)
+class PlainRows:
+    """Rows of plain files that tasks stage as they read them, with the staged columns."""
+
+    tasks: tuple[PlainTask, ...]
+    size_in_bytes: int
+
+
 class Staging:
     """Where the rows of one operation are staged."""
 
@@ -68,7 +84,7 @@ class Staging:
         self._engine, self._view, self.folder = engine, view, folder
 
     def stage(self, rows: Any, shape: Shape, *, progress: Any = None) -> Staged:
-        """Stage a Spark DataFrame, rows of a table, or batches in the driver, once."""
+        """Stage a Spark DataFrame, rows of a table or of files, or batches in the driver, once."""
         schema = shape.schema
         context = StageContext(
             schema,
@@ -80,9 +96,11 @@ class Staging:
         )
         kernel = partial(stage_batches, context)
         label = f"staging for {self._view.name}"
-        if isinstance(rows, ScanRows):
+        if isinstance(rows, (ScanRows, PlainRows)):
             found = self._engine.run(
-                partial(stage_scan, context, rows.columns),
+                partial(stage_scan, context, rows.columns)
+                if isinstance(rows, ScanRows)
+                else partial(stage_plain, context),
                 rows.tasks,
                 STAGED,
                 size_in_bytes=rows.size_in_bytes,

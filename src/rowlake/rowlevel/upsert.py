@@ -10,7 +10,6 @@ new values already are not rewritten. With equality deletes the target is not re
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,8 +26,7 @@ from rowlake.rowlevel.staging import Shape, staging
 from rowlake.rowlevel.strategy import Deletes, deletes_of
 from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.verbs.match import matched_batches, matched_frame, matched_names
-from rowlake.verbs.small_parquet import small_parquet
-from rowlake.verbs.source import ArrowSource, source_of
+from rowlake.verbs.source import ArrowSource, names_of, read_if_small, source_of
 from rowlake.verbs.write import view_for_write
 from rowlake.write.conform import conform
 from rowlake.write.sort import sort_batches
@@ -75,7 +73,7 @@ def upsert(
             handle, engine, rows, wanted.keys, options, on_duplicates=wanted.on_duplicates
         )
     keys = upsert_keys(view, wanted.keys, wanted.on_duplicates)
-    source = _source(rows, engine, view)
+    source = read_if_small(source_of(rows, engine, view.schema.arrow))
     given = _given_columns(source, view, keys)
     with staging(engine, view) as place:
         shape = _shape(view, keys, given)
@@ -87,15 +85,9 @@ def upsert(
     return landed, result
 
 
-def _source(rows: Any, engine: Engine, view: TableView) -> Source:
-    small = small_parquet(rows) if isinstance(rows, (str, Path)) else None
-    return source_of(rows if small is None else small, engine, view.schema.arrow)
-
-
 def _given_columns(source: Source, view: TableView, keys: Keys) -> list[str]:
     """Return the table's columns that the source has; all keys must be among them, whole."""
-    names = source.schema.names if isinstance(source, ArrowSource) else source.frame.columns
-    given = [name for name, _ in matched_names(names, view)]
+    given = [name for name, _ in matched_names(names_of(source), view)]
     for identity in keys.field_ids:
         path = view.schema.paths[identity]
         if len(path) > 1:

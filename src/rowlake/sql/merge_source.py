@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from rowlake.errors import InternalError
 from rowlake.plan.tasks import scan_tasks
-from rowlake.rowlevel.staging import ScanRows
+from rowlake.rowlevel.staging import PlainRows, ScanRows
 from rowlake.sql.lexer import Kind, Lexer, quote
 from rowlake.sql.merging import source_name
 from rowlake.sql.run import moment_of, run_query
 from rowlake.sql.session import Lookup
 from rowlake.sql.spark_types import type_text
+from rowlake.verbs.plain_parquet import FileSource
 from rowlake.verbs.read import Request, frame, planned
 from rowlake.verbs.source import ArrowSource, source_of
 
@@ -132,7 +133,38 @@ class ArrowRows:
         return list(chosen.rename_columns([staged for staged, _ in columns]).to_batches())
 
 
-MergeSource: TypeAlias = FrameSource | TableSource | ArrowRows
+class FileRows:
+    """Rows of plain Parquet files, which tasks can read themselves."""
+
+    is_repeatable = False
+
+    def __init__(self, lake: Lake, files: FileSource) -> None:
+        self._lake, self._files = lake, files
+        self.arrow = files.schema
+        self.columns = tuple(files.schema.names)
+
+    def is_of(self, handle: TableHandle) -> bool:  # noqa: ARG002
+        """Return False: the rows are of no table."""
+        return False
+
+    @cached_property
+    def frame(self) -> Any:
+        """The rows as a lazy DataFrame."""
+        return self._files.frame
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Spark's type of each column."""
+        return _spark_types(self._lake, self.arrow)
+
+    def direct(self, columns: Sequence[tuple[str, str]]) -> PlainRows:
+        """Return the tasks that read some columns."""
+        chosen = self._files.select(list(columns))
+        tasks = chosen.tasks(self._lake.engine.slots)
+        return PlainRows(tuple(tasks), chosen.size_in_bytes)
+
+
+MergeSource: TypeAlias = FrameSource | TableSource | ArrowRows | FileRows
 
 
 def merge_source(target: RowTarget, statement: Merge, arguments: Any) -> MergeSource:
@@ -148,7 +180,7 @@ def merge_source(target: RowTarget, statement: Merge, arguments: Any) -> MergeSo
         return TableSource(lake, handle, moment_of(lake, handle, found, None))
     name = source_name(statement)
     text = f"{statement.with_clause}SELECT * FROM {statement.source} AS {quote(name)}"
-    return FrameSource(run_query(lake, text, arguments, known=[target.handle]))
+    return _held(target, run_query(lake, text, arguments, known=[target.handle]))
 
 
 def _handed_in(target: RowTarget, rows: Any) -> MergeSource:
@@ -157,10 +189,15 @@ def _handed_in(target: RowTarget, rows: Any) -> MergeSource:
         # The target itself is read as it is changed.
         is_target = _is_same(handle, target.handle)
         return TableSource(lake, target.handle if is_target else handle, {})
+    return _held(target, rows)
+
+
+def _held(target: RowTarget, rows: Any) -> MergeSource:
+    lake = target.lake
     found = source_of(rows, lake.engine, target.view.schema.arrow)
     if isinstance(found, ArrowSource):
         return ArrowRows(lake, pa.Table.from_batches(found.batches, found.schema))
-    return FrameSource(found.frame)
+    return FileRows(lake, found) if isinstance(found, FileSource) else FrameSource(found.frame)
 
 
 def _is_same(one: TableHandle, other: TableHandle) -> bool:

@@ -1,8 +1,9 @@
 """What users hand in as rows -> Arrow batches in the driver, or a Spark DataFrame.
 
 Comes in: a Spark DataFrame, a pyarrow Table / RecordBatch / RecordBatchReader, a pandas or polars
-frame, a list of dicts, a path to Parquet, CSV or JSON. Goes out: `ArrowSource` or `SparkSource`.
-Types are told apart by what they offer, so that neither pandas nor polars nor pyspark is imported.
+frame, a list of dicts, a path to Parquet, CSV or JSON. Goes out: `ArrowSource`, `FileSource` (plain
+Parquet files, which tasks read themselves) or `SparkSource`. Types are told apart by what they
+offer, so that neither pandas nor polars nor pyspark is imported.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError
+from rowlake.verbs.plain_parquet import SMALL_BYTES, FileSource, source_at, source_of_columns
 
 if TYPE_CHECKING:
     from rowlake.engine.spark import Engine
@@ -47,7 +49,19 @@ class SourcePath:
         return self.path
 
 
-Source: TypeAlias = ArrowSource | SparkSource
+Source: TypeAlias = ArrowSource | FileSource | SparkSource
+
+
+def names_of(source: Source) -> list[str]:
+    """Return the names of a source's columns."""
+    return list(source.frame.columns if isinstance(source, SparkSource) else source.schema.names)
+
+
+def read_if_small(source: Source) -> Source:
+    """Return the rows of files as the driver reads them, where they are few; else the source."""
+    if isinstance(source, FileSource) and source.size_in_bytes <= SMALL_BYTES:
+        return ArrowSource(source.schema, source.batches())
+    return source
 
 
 def source_of(rows: Any, engine: Engine, like: pa.Schema | None = None) -> Source:
@@ -63,7 +77,7 @@ def source_of(rows: Any, engine: Engine, like: pa.Schema | None = None) -> Sourc
     if isinstance(rows, Sequence):
         return _from_dicts(rows, like)
     if hasattr(rows, "mapInArrow"):
-        return SparkSource(rows)
+        return _from_frame(rows)
     if hasattr(rows, "__arrow_c_stream__"):
         reader = pa.RecordBatchReader.from_stream(rows)
         return ArrowSource(reader.schema, iter(reader))
@@ -103,13 +117,34 @@ def _type_for(name: str, like: pa.Schema | None) -> pa.DataType | None:
     return matches[0].type if len(matches) == 1 else None
 
 
+def _from_frame(frame: Any) -> Source:
+    # Imports pyspark: a DataFrame is there.
+    from rowlake.engine.relations import parquet_relation
+
+    relation = parquet_relation(frame)
+    if relation is None:
+        return SparkSource(frame)
+    found = source_of_columns(relation.locations, relation.columns, lambda: frame)
+    return SparkSource(frame) if found is None else found
+
+
 def _from_path(path: str, engine: Engine) -> Source:
     suffix = Path(path.rstrip("/")).suffix.lower()
     kind = READERS.get(suffix, "parquet")
+    found = source_at(path, lambda: _read(path, kind, engine)) if kind == "parquet" else None
+    if found is not None and engine.is_one_machine:
+        return found
+    if found is not None and found.size_in_bytes <= SMALL_BYTES:
+        # Other machines may not have the file.
+        return ArrowSource(found.schema, found.batches())
+    return _from_frame(_read(path, kind, engine))
+
+
+def _read(path: str, kind: str, engine: Engine) -> Any:
     reader = engine.spark.read
     if kind == "csv":
         reader = reader.option("header", True).option("inferSchema", True)
     try:
-        return SparkSource(reader.format(kind).load(path))
+        return reader.format(kind).load(path)
     except Exception as error:
         raise InvalidStatementError(f"Cannot read rows from {path}: {error}") from error

@@ -24,12 +24,14 @@ from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.predicate import TRUE
 from rowlake.model.result import Result
 from rowlake.storage.files import Storage
-from rowlake.verbs.match import matched_batches, matched_frame
+from rowlake.verbs.match import matched_batches, matched_frame, matched_names
 from rowlake.verbs.outcome import Phases, commit_or_raise
+from rowlake.verbs.plain_parquet import FileSource
 from rowlake.verbs.source import ArrowSource, source_of
 from rowlake.write.context import write_context
 from rowlake.write.distribution import Kind, choose_distribution
 from rowlake.write.kernel import remove_attempt, write_batches
+from rowlake.write.plain import spread_plain, write_plain
 from rowlake.write.spread import KEY_COLUMN, KEYS, SPREAD, spread_batches, write_spread
 
 DISTRIBUTION_MODE = "write.distribution-mode"
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from rowlake.iceberg.refs import Updates
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
-    from rowlake.verbs.source import Source
+    from rowlake.verbs.source import Source, SparkSource
     from rowlake.write.context import WriteContext
 
 
@@ -191,7 +193,7 @@ def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions
         matched = matched_batches(source.schema, source.batches, view)
         return pa.Table.from_batches(list(write_batches(context, matched)), WRITTEN_FILES)
     try:
-        return _write_frame(view, engine, matched_frame(source.frame, view), context, options)
+        return _write_source(view, engine, source, context, options)
     except BaseException:
         # A storage that cannot be listed must not hide why the write failed.
         with suppress(RowlakeError):
@@ -199,24 +201,66 @@ def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions
         raise
 
 
-def _write_frame(
-    view: TableView, engine: Engine, frame: Any, context: WriteContext, options: WriteOptions
+def _write_source(
+    view: TableView,
+    engine: Engine,
+    source: FileSource | SparkSource,
+    context: WriteContext,
+    options: WriteOptions,
 ) -> pa.Table:
     distribution = choose_distribution(view.properties, view.spec, view.sort_order)
-    spread, kernel = None, partial(write_batches, context)
     # Where one task runs at a time a shuffle that nobody asked for costs, and saves no file.
-    if engine.slots > 1 or DISTRIBUTION_MODE in view.properties:
-        if distribution.kind is Kind.RANGE and distribution.keys:
-            frame = engine.ordered_by(frame, distribution.keys, view.schema)
-        elif distribution.kind is Kind.HASH and distribution.keys:
-            spread = Spread(partial(spread_batches, context, _keys(engine)), SPREAD, KEY_COLUMN)
-            kernel = partial(write_spread, context)
+    is_asked = engine.parallelism > 1 or DISTRIBUTION_MODE in view.properties
+    kind = distribution.kind if is_asked and distribution.keys else Kind.NONE
+    if isinstance(source, FileSource) and kind is not Kind.RANGE:
+        return _write_files(view, engine, source, context, options, spreads=kind is Kind.HASH)
+    frame = matched_frame(source.frame, view)
+    spread, kernel = None, partial(write_batches, context)
+    if kind is Kind.RANGE:
+        frame = engine.ordered_by(frame, distribution.keys, view.schema)
+    elif kind is Kind.HASH:
+        spread = Spread(partial(spread_batches, context, _keys(engine)), SPREAD, KEY_COLUMN)
+        kernel = partial(write_spread, context)
     return engine.consume(
         frame,
         kernel,
         WRITTEN_FILES,
         spread=spread,
         label=f"writing {view.name}",
+        progress=options.progress,
+    )
+
+
+def _write_files(
+    view: TableView,
+    engine: Engine,
+    source: FileSource,
+    context: WriteContext,
+    options: WriteOptions,
+    *,
+    spreads: bool,
+) -> pa.Table:
+    """Write rows of plain files: tasks read them, so that they never become Spark's rows."""
+    names = source.schema.names
+    pairs = [(name, names[place]) for name, place in matched_names(names, view)]
+    chosen, label = source.select(pairs), f"writing {view.name}"
+    tasks = chosen.tasks(engine.parallelism)
+    if not spreads or len(tasks) == 1:
+        return engine.run(
+            partial(write_plain, context),
+            tasks,
+            WRITTEN_FILES,
+            size_in_bytes=chosen.size_in_bytes,
+            label=label,
+            progress=options.progress,
+        )
+    kernel = partial(spread_plain, context, _keys(engine))
+    return engine.gather(
+        Spread(kernel, SPREAD, KEY_COLUMN),
+        tasks,
+        partial(write_spread, context),
+        WRITTEN_FILES,
+        label=label,
         progress=options.progress,
     )
 
