@@ -1,7 +1,8 @@
-"""Tiny work in the driver: the same kernels in threads, no Spark job and no session.
+"""Small work on this machine: the same kernels, no Spark job and no session.
 
-Comes in: a kernel and tasks. Goes out: one Arrow table, tasks in their order. Threads help
-because reading and writing happen in Arrow, which lets other threads run meanwhile.
+Comes in: a kernel and tasks. Goes out: one Arrow table, tasks in their order. Threads do the
+smallest, and help a little, since Arrow lets other threads run while it reads and writes; for what
+takes longer there are processes (`rowlake.engine.crew`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from rowlake.engine.worker import as_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from rowlake.engine.crew import Crew
     from rowlake.engine.progress import Reporter
 
 MAX_FILES = 64
@@ -38,15 +40,20 @@ def is_tiny(
     return not tasks or (few and size_in_bytes is not None and size_in_bytes <= most_bytes)
 
 
-def run_in_threads(
+def run_here(
     kernel: Callable[[Any], Iterable[pa.RecordBatch]],
     tasks: Sequence[Any],
     output: pa.Schema,
     reporter: Reporter,
+    crew: Crew | None = None,
 ) -> pa.Table:
-    """Run the tasks in threads; the first error ends the run, tasks not yet begun are dropped."""
+    """Run the tasks in threads, or by a crew; the first error ends the run, the rest is dropped."""
+    calls = None if crew is None else crew.calls(kernel)
 
     def run(task: Any) -> pa.Table:
+        if calls is not None:
+            found = calls(task)
+            return as_table([] if found is None else [found], output)
         batches = [batch for batch in kernel(task) if batch.num_rows]
         return as_table([pa.Table.from_batches([batch]) for batch in batches], output)
 
@@ -58,6 +65,10 @@ def run_in_threads(
         for result in pool.map(run, tasks):
             results.append(result)
             reporter.update(len(results), len(tasks))
+    except KeyboardInterrupt:
+        if calls is not None:
+            calls.interrupt()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
     return as_table(results, output)

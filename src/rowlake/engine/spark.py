@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import rowlake
+from rowlake.engine.crew import shared_crew
 from rowlake.engine.daemons import end_daemons, java_pid
 from rowlake.engine.jobs import is_remote, run_job
-from rowlake.engine.local import is_tiny, run_in_threads
+from rowlake.engine.local import is_tiny, run_here
 from rowlake.engine.present import Presenter
 from rowlake.engine.progress import ProgressOption, reporting
 from rowlake.engine.session import active_session, make_session
@@ -176,18 +177,23 @@ class Engine:
         output: pa.Schema,
         *,
         size_in_bytes: int | None = None,
+        returns_rows: bool = False,
         label: str = "running tasks",
         progress: ProgressOption | None = None,
     ) -> pa.Table:
         """Run the kernel on every task and return all it yields as one table of `output`.
 
-        Runs in driver threads where the tasks are few and `size_in_bytes`, what they will read,
-        is small; rows come in no particular order otherwise.
+        Runs beside the driver where the tasks are few and `size_in_bytes`, what they will read,
+        is small; rows come in no particular order otherwise. `returns_rows`: much of what is read
+        comes back, so that tasks had better run in this very process.
         """
         shown = self.progress if progress is None else progress
         if is_tiny(tasks, size_in_bytes, is_one_machine=self.is_one_machine):
+            crew = None if returns_rows else shared_crew()
+            if crew is not None and not crew.is_ready_for(kernel, len(tasks), size_in_bytes or 0):
+                crew = None
             with reporting(label, shown) as reporter:
-                return run_in_threads(kernel, tasks, output, reporter)
+                return run_here(kernel, tasks, output, reporter, crew)
         frame = self._task_frame(Job(kernel, _schema_bytes(output)), tasks, FRAMES_DDL)
         frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)

@@ -91,7 +91,9 @@ def task_count(weight: float, split_bytes: int, slots: int) -> int:
     """
     if weight <= slots * split_bytes:
         return max(1, min(slots, int(weight // LEAST_TASK_BYTES)))
-    return min(slots * TASKS_PER_SLOT, int(-(-weight // split_bytes)))
+    # As many for each slot, or some are idle while the last ones run.
+    per_slot = min(TASKS_PER_SLOT, int(-(-weight // (split_bytes * slots))))
+    return slots * per_slot
 
 
 def pack(weights: Numbers, count: int) -> list[Numbers]:

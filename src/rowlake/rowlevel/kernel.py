@@ -28,12 +28,13 @@ from rowlake.rowlevel.strategy import Way, way_for
 from rowlake.rowlevel.task import OUTCOMES, ChangeTask, TaskClause
 from rowlake.scan.deletes import load_deletes
 from rowlake.scan.kernel import picked_rows, scan_kernel
+from rowlake.scan.open import keeping_open
 from rowlake.storage.files import Storage
 from rowlake.storage.tally import counting
 from rowlake.write.kernel import remove_written, write_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -82,10 +83,11 @@ def _new_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows to be written: new versions, copies beside them, inserts."""
     for file, partition, parts in zip(task.files, task.partitions, task.parts, strict=True):
-        changes = changes_of(task, file, parts, source)
-        if len(changes):
-            yield from _changed(task, file, partition, changes, work, storage)
-        elif changes.unchanged:
+        with keeping_open():  # its keys are read first, then other columns
+            changes = changes_of(task, file, parts, source)
+            if len(changes):
+                yield from _changed(task, file, partition, changes, work, storage)
+        if changes.unchanged and not len(changes):
             work.outcomes.append({"source": None, "unchanged": changes.unchanged})
     for number in sorted(task.owned):
         yield from _inserted(task, source.part(number), work)
@@ -147,21 +149,45 @@ def _updated(task: ChangeTask, file: FileTask, updates: Changes) -> Iterator[pa.
     """Yield the new versions of updated rows; reads only what stays of them."""
     if not len(updates):
         return
-    used = [task.clauses[number] for number in np.unique(updates.clause)]
+    updating = {int(number): _with_keys(task, number) for number in np.unique(updates.clause)}
     schema = task.write.schema.arrow
-    columns = pa.schema([*target_columns(schema, used), POSITION])
+    columns = pa.schema([*target_columns(schema, list(updating.values())), POSITION])
     context = replace(task.context, projection=Schema(columns), predicate=None, exact=False)
     for batch in picked_rows(context, file, updates.positions):
         first = int(np.searchsorted(updates.positions, batch.column(POSITION.name)[0].as_py()))
         chosen = np.zeros(len(updates), np.bool_)
         chosen[first : first + batch.num_rows] = True
-        yield _new_versions(task, batch, updates.where(chosen))
+        yield _new_versions(task, batch, updates.where(chosen), updating)
 
 
-def _new_versions(task: ChangeTask, batch: pa.RecordBatch, updates: Changes) -> pa.RecordBatch:
-    """Return rows of the target (one for each update) as they are updated."""
+def _with_keys(task: ChangeTask, number: int) -> TaskClause:
+    """Return an UPDATE that takes the keys of matched rows from the source, where they are alike.
+
+    Floating-point keys may not be: zeros of both signs are one key.
+    """
+    clause = task.clauses[number]
+    if clause.when is not When.MATCHED or task.staged_schema is None:
+        return clause
+    types = {field.name: field.type for field in task.write.schema.arrow}
+    same = {
+        name: staged
+        for name, staged in task.matching.keys
+        if types[name].equals(task.staged_schema.field(staged).type)
+        and not pa.types.is_floating(types[name])
+    }
+    return replace(clause, values={**same, **clause.values})
+
+
+def _new_versions(
+    task: ChangeTask,
+    batch: pa.RecordBatch,
+    updates: Changes,
+    updating: Mapping[int, TaskClause] | None = None,
+) -> pa.RecordBatch:
+    """Return rows of the target (one for each update) as clauses of the task, or others, say."""
+    held = updating or dict(enumerate(task.clauses))
     clauses = [
-        (task.clauses[number], np.flatnonzero(updates.clause == number))
+        (held[int(number)], np.flatnonzero(updates.clause == number))
         for number in np.unique(updates.clause)
     ]
     return updated_rows(task.write.schema.arrow, batch, updates.rows, updates.source, clauses)

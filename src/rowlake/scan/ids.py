@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rowlake.errors import CorruptTableError
 from rowlake.model.schema import FIELD_ID, children, field_id
-from rowlake.scan.shape import with_children
+from rowlake.scan.shape import leaf_ranges, with_children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,17 @@ class FileSchema:
 
     arrow: pa.Schema
     inferred: bool
+
+    @cached_property
+    def fields(self) -> list[tuple[pa.Field, range]]:
+        """Each column with the numbers of its leaves."""
+        return list(leaf_ranges(self.arrow))
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """The places of columns by their ids."""
+        ids = [field_id(field) for field in self.arrow]
+        return {known: at for at, known in enumerate(ids) if known is not None}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import threading
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from rowlake.errors import UnsupportedFeatureError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from rowlake.model.schema import Schema
     from rowlake.scan.source import Source
     from rowlake.storage.files import Storage
+
+_here = threading.local()
 
 _SOURCES: dict[str, Callable[..., Source]] = {
     "PARQUET": ParquetSource,
@@ -42,8 +45,43 @@ def opened(
     if kind is None:
         raise UnsupportedFeatureError(f"Files of format {file_format} are not read: {location}")
     options = {"dictionaries": dictionaries} if kind is ParquetSource and dictionaries else {}
+    kept: _KeptOpen | None = getattr(_here, "kept", None)
+    if kept is not None and not options:
+        key = (location, id(table), name_mapping)
+        yield kept.source(key, lambda: kind(location, storage, table, name_mapping))
+        return
     source = kind(location, storage, table, name_mapping, **options)
     try:
         yield source
     finally:
         source.close()
+
+
+@contextmanager
+def keeping_open() -> Iterator[None]:
+    """Keep what this thread opens inside the block open until its end, for whoever opens it again.
+
+    Footers are parsed once. Not for blocks that open many files.
+    """
+    before = getattr(_here, "kept", None)
+    with ExitStack() as closing:
+        _here.kept = _KeptOpen(closing)
+        try:
+            yield
+        finally:
+            _here.kept = before
+
+
+class _KeptOpen:
+    """Open files by location and the schema that they were opened with."""
+
+    def __init__(self, closing: ExitStack) -> None:
+        self._closing = closing
+        self._sources: dict[tuple[object, ...], Source] = {}
+
+    def source(self, key: tuple[object, ...], make: Callable[[], Source]) -> Source:
+        """Return the file that is open under a key, opened at the first need."""
+        if key not in self._sources:
+            made = self._sources[key] = make()
+            self._closing.callback(made.close)
+        return self._sources[key]

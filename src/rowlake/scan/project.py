@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from rowlake.errors import CorruptTableError
 from rowlake.model.schema import field_id
 from rowlake.scan.convert import Converter, TypeMismatchError
 from rowlake.scan.nested import constant, converter, default_of, filled, leaves_of
-from rowlake.scan.shape import leaf_ranges, pruned
+from rowlake.scan.shape import pruned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,35 +60,40 @@ class Columns:
     @cached_property
     def leaves_by_target(self) -> list[set[int]]:
         """The leaves of the file that each column needs; none for constants."""
-        ranges = list(leaf_ranges(self.file.arrow))
-        sources = self._sources(self.file.arrow)
         return [
-            set() if source is None else leaves_of(*ranges[source], target)
-            for target, source in zip(self.targets, sources, strict=True)
+            set() if source is None else leaves_of(*self.file.fields[source], target)
+            for target, source in zip(self.targets, self._sources, strict=True)
         ]
 
     def bind(self, kept: frozenset[int]) -> BoundColumns:
         """Return the columns for batches that have just these leaves of the file."""
-        fields = pruned(self.file.arrow, kept)
-        sources = self._sources(fields)
+        present = [bool(kept.intersection(leaves)) for _, leaves in self.file.fields]
+        fields = pruned(self.file.fields, kept)
+        places = list(accumulate(present, initial=0))
         parts = [
-            self._part(target, source, fields)
-            for target, source in zip(self.targets, sources, strict=True)
+            self._part(
+                target,
+                places[source] if source is not None and present[source] else None,
+                fields,
+            )
+            for target, source in zip(self.targets, self._sources, strict=True)
         ]
         return BoundColumns(self.targets, parts)
 
     def constant_at(self, index: int) -> pa.Scalar | None:
         """Return the one value of a wanted column that the file does not have, else None."""
-        if self._sources(self.file.arrow)[index] is not None:
+        if self._sources[index] is not None:
             return None
         return self._part(self.targets[index], None, []).value
 
-    def _sources(self, fields: Sequence[pa.Field] | pa.Schema) -> list[int | None]:
-        places = {field_id(field): index for index, field in enumerate(fields)}
-        places.pop(None, None)
+    @cached_property
+    def _sources(self) -> list[int | None]:
+        """The place of each wanted column in the file; None where the file does not have it."""
+        places = self.file.places
         if self.file.inferred:  # partition values come before name mapping
             places = {key: at for key, at in places.items() if key not in self.constants}
-        return [places.get(field_id(target)) for target in self.targets]
+        ids = [field_id(target) for target in self.targets]
+        return [None if known is None else places.get(known) for known in ids]
 
     def _part(self, target: pa.Field, source: int | None, fields: Sequence[pa.Field]) -> Part:
         try:

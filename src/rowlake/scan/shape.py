@@ -44,15 +44,15 @@ def leaf_ranges(fields: Iterable[pa.Field], start: int = 0) -> Iterator[tuple[pa
         start = stop
 
 
-def pruned(fields: Iterable[pa.Field], kept: frozenset[int], start: int = 0) -> list[pa.Field]:
-    """Return the fields with only these leaves; fields without any are left out."""
+def pruned(fields: Iterable[tuple[pa.Field, range]], kept: frozenset[int]) -> list[pa.Field]:
+    """Return fields (of `leaf_ranges`) with only these leaves; those without any are left out."""
     result = []
-    for field, leaves in leaf_ranges(fields, start):
+    for field, leaves in fields:
         if not kept.intersection(leaves):
             continue
         below = children(field.type)
         if below:
-            remaining = pruned(below, kept, leaves.start)
+            remaining = pruned(leaf_ranges(below, leaves.start), kept)
             field = field.with_type(with_children(field.type, remaining))
         result.append(field)
     return result
