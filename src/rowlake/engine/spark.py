@@ -208,7 +208,8 @@ class Engine:
         if not is_tiny(tasks, size_in_bytes, is_one_machine=self.is_one_machine):
             return self.dataframe(kernel, tasks, output)
         found = self.run(kernel, tasks, output, size_in_bytes=size_in_bytes, label="aggregating")
-        return self.from_arrow(found)
+        # Rows that are in one partition need no shuffle before they are grouped.
+        return self.from_arrow(found).coalesce(1)
 
     def dataframe(self, kernel: Kernel, tasks: Sequence[Any], output: pa.Schema) -> DataFrame:
         """Return the kernel's rows over all tasks as a lazy DataFrame, one partition per task."""

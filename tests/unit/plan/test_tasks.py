@@ -104,7 +104,7 @@ def test_packing_balances():
 
 @pytest.mark.parametrize(
     ("megabytes", "slots", "count"),
-    [(1, 8, 1), (64, 8, 2), (1024, 8, 8), (1025, 8, 9), (100_000, 8, 24)],
+    [(1, 8, 1), (64, 8, 2), (1024, 8, 8), (1025, 8, 16), (100_000, 8, 24)],
 )
 def test_tasks_are_few_and_fat(megabytes, slots, count):
     assert task_count(megabytes * MEGABYTE, 128 * MEGABYTE, slots) == count
