@@ -61,7 +61,9 @@ class ScanContext:
     - `predicate`: bound; rows for which it is not TRUE may be dropped before they come out, and
       must be where `exact` is set;
     - `name_mapping`: the table's `schema.name-mapping.default` JSON, for files without ids;
-    - `case_sensitive` has done its work when a context is made: ids are bound.
+    - `case_sensitive` has done its work when a context is made: ids are bound;
+    - `held`: what scans of just this context found out and need not find out again; it does not
+      travel to other processes, and a changed copy starts with nothing.
     """
 
     table_schema: Schema
@@ -73,6 +75,10 @@ class ScanContext:
     partition_type: pa.DataType | None = None
     io_properties: Mapping[str, str] = field(default_factory=dict)
     batch_rows: int = 65_536
+    held: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "held": {}}
 
 
 @dataclass(frozen=True)

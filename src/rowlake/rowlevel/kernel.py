@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rowlake.model.task import FileTask
+    from rowlake.model.task import FileTask, ScanContext
 
     Numbers = NDArray[np.int64]
 
@@ -150,14 +150,25 @@ def _updated(task: ChangeTask, file: FileTask, updates: Changes) -> Iterator[pa.
     if not len(updates):
         return
     updating = {int(number): _with_keys(task, number) for number in np.unique(updates.clause)}
-    schema = task.write.schema.arrow
-    columns = pa.schema([*target_columns(schema, list(updating.values())), POSITION])
-    context = replace(task.context, projection=Schema(columns), predicate=None, exact=False)
+    context = _context_for(task, updating)
     for batch in picked_rows(context, file, updates.positions):
         first = int(np.searchsorted(updates.positions, batch.column(POSITION.name)[0].as_py()))
         chosen = np.zeros(len(updates), np.bool_)
         chosen[first : first + batch.num_rows] = True
         yield _new_versions(task, batch, updates.where(chosen), updating)
+
+
+def _context_for(task: ChangeTask, updating: Mapping[int, TaskClause]) -> ScanContext:
+    """Return how to read what some clauses leave as it is; the same for all files of a task."""
+    key = ("updated", *updating)
+    if key not in task.context.held:
+        kept = target_columns(task.write.schema.arrow, list(updating.values()))
+        projection = Schema(pa.schema([*kept, POSITION]))
+        task.context.held[key] = replace(
+            task.context, projection=projection, predicate=None, exact=False
+        )
+    context: ScanContext = task.context.held[key]
+    return context
 
 
 def _with_keys(task: ChangeTask, number: int) -> TaskClause:

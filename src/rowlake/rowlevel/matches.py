@@ -118,8 +118,12 @@ def _by_key(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: So
 def _key_batches(task: ChangeTask, file: FileTask) -> Iterator[pa.RecordBatch]:
     """Yield the keys of a file's live rows in the types of the source's, and their positions."""
     names = [target for target, _ in task.matching.keys]
-    fields = [task.context.table_schema.arrow.field(name) for name in names]
-    context = replace(task.context, projection=Schema(pa.schema([*fields, POSITION])), exact=True)
+    context = task.context.held.get("keys")
+    if context is None:
+        fields = [task.context.table_schema.arrow.field(name) for name in names]
+        projection = Schema(pa.schema([*fields, POSITION]))
+        context = replace(task.context, projection=projection, exact=True)
+        task.context.held["keys"] = context
     assert task.staged_schema is not None
     types = [task.staged_schema.field(staged).type for _, staged in task.matching.keys]
     for batch in scan_kernel(ScanTask(context, (file,))):

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from rowlake.model.task import FileTask, ScanContext
     from rowlake.scan.ids import FileSchema
 
+# Files of a table have few schemas; where each has its own there is nothing to share.
+MOST_SCHEMAS = 16
+
 
 def identity_constants(context: ScanContext, task: FileTask) -> dict[int, Any]:
     """Return the file's identity partition values by the id of their source column."""
@@ -43,9 +46,23 @@ def identity_constants(context: ScanContext, task: FileTask) -> dict[int, Any]:
     }
 
 
+def same_schema(held: dict[Any, Any], schema: FileSchema) -> dict[str, Any]:
+    """Return what is held for files of this schema; of few schemas, the first ones that come."""
+    known: list[tuple[FileSchema, dict[str, Any]]] = held.setdefault("schemas", [])
+    for other, found in known:
+        if other.inferred == schema.inferred and other.arrow.equals(
+            schema.arrow, check_metadata=True
+        ):
+            return found
+    made: dict[str, Any] = {}
+    if len(known) < MOST_SCHEMAS:
+        known.append((schema, made))
+    return made
+
+
 @dataclass(frozen=True)
 class Columns:
-    """Wanted columns of one file."""
+    """Wanted columns of one file, or of several that have the same schema."""
 
     location: str
     file: FileSchema
@@ -65,8 +82,18 @@ class Columns:
             for target, source in zip(self.targets, self._sources, strict=True)
         ]
 
+    @cached_property
+    def _bound(self) -> dict[frozenset[int], BoundColumns]:
+        return {}
+
     def bind(self, kept: frozenset[int]) -> BoundColumns:
         """Return the columns for batches that have just these leaves of the file."""
+        found = self._bound.get(kept)
+        if found is None:
+            found = self._bound[kept] = self._bind(kept)
+        return found
+
+    def _bind(self, kept: frozenset[int]) -> BoundColumns:
         present = [bool(kept.intersection(leaves)) for _, leaves in self.file.fields]
         fields = pruned(self.file.fields, kept)
         places = list(accumulate(present, initial=0))

@@ -21,7 +21,7 @@ from rowlake.model.schema import field_id
 from rowlake.model.task import DELETED_COLUMN_ID, PARTITION_COLUMN_ID
 from rowlake.scan.filter import mask as mask_of
 from rowlake.scan.output import METADATA_IDS, Output, Rows, output_schema, stored_fields
-from rowlake.scan.project import Columns, identity_constants
+from rowlake.scan.project import Columns, identity_constants, same_schema
 from rowlake.scan.shape import restricted
 from rowlake.scan.source import in_split
 
@@ -74,16 +74,11 @@ class FileScan:
         fields = list(self.schema)
         self._output = Output(fields, task, _type_of(fields, PARTITION_COLUMN_ID))
         self._keeps_deleted = _type_of(fields, DELETED_COLUMN_ID) is not None
-        constants = identity_constants(context, task)
-
-        def columns(targets: Sequence[pa.Field]) -> Columns:
-            return Columns(task.location, source.schema, tuple(targets), constants)
-
-        self._columns = columns
-        self._stored = columns(stored_fields(fields))
+        self._constants = identity_constants(context, task)
+        self._stored = self._shared("stored", stored_fields(fields))
         self._tested_fields = _predicate_fields(context)
-        self._tested = columns(stored_fields(self._tested_fields))
-        self._keys = [columns(matcher.fields) for matcher in deletes.matchers]
+        self._tested = self._shared("tested", stored_fields(self._tested_fields))
+        self._keys = [self.columns(matcher.fields) for matcher in deletes.matchers]
         self._batch_rows = max(
             context.batch_rows, *(matcher.preferred_rows for matcher in deletes.matchers), 0
         )
@@ -111,7 +106,18 @@ class FileScan:
 
     def columns(self, targets: Sequence[pa.Field]) -> Columns:
         """Return table columns of this file."""
-        return self._columns(targets)
+        task, source = self._task, self._source
+        return Columns(task.location, source.schema, tuple(targets), self._constants)
+
+    def _shared(self, role: str, targets: Sequence[pa.Field]) -> Columns:
+        """Return columns that files of the same schema share in this scan: bound once for all."""
+        if self._constants:
+            return self.columns(targets)
+        found = same_schema(self._context.held, self._source.schema)
+        if role not in found:
+            found[role] = self.columns(targets)
+        columns: Columns = found[role]
+        return columns
 
     @property
     def stored(self) -> Columns:
