@@ -7,6 +7,7 @@ hand, the catalog `java` is Iceberg's own HadoopCatalog on a folder of this run 
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
+# A handful of rows pays neither for compiled plans nor for shuffles into several tasks.
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
 
 
 def worker_environment() -> dict[str, str]:
@@ -47,6 +54,19 @@ def iceberg_settings(warehouse: Path) -> dict[str, str]:
         # Both libraries write the same tables, so Java must look at them anew for each statement.
         "spark.sql.catalog.java.cache-enabled": "false",
     }
+
+
+@contextmanager
+def having(spark: Any, wanted: dict[str, str]) -> Iterator[None]:
+    """Have settings in the session for the block."""
+    before = {key: spark.conf.get(key) for key in wanted}
+    try:
+        for key, value in wanted.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
 
 
 @pytest.fixture(scope="session")

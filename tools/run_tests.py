@@ -42,6 +42,9 @@ LANES = 3
 KINDS = ("failures", "errors", "skipped")
 IN_MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 10 * 1024**3
+# A JVM that lives for minutes on few cores gets back neither what its second compiler costs nor
+# what collectors with threads of their own do.
+BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 NOTHING_RAN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -67,6 +70,7 @@ def prepare_environment() -> None:
     if has_room_in_memory():
         os.environ.setdefault("TMPDIR", str(IN_MEMORY))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", BRIEF_JVM)
 
 
 def has_room_in_memory() -> bool:

@@ -7,6 +7,7 @@ changes anything outside of it. The table is then at one commit or the other, wh
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from rowlake.iceberg.cache import default_cache
 from rowlake.lake import connect
 from tests.lakes import SALES, sales
-from tests.parts.killed import run_writers
+from tests.parts.killed import Death, Work, run_writer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,16 +37,17 @@ def make(warehouse: Path, catalog: str | None, version: str) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("catalog, version", [("filesystem", "2")], ids=["filesystem-v2"])
 def test_a_killed_deleter_leaves_one_commit_or_the_other(tmp_path, catalog, version) -> None:
+    work = Work(catalog, NAME, DELETE)
     make(tmp_path / "whole", catalog, version)
-    steps, ended = run_writers(catalog, NAME, DELETE, [f"0:before:{tmp_path}/whole"])
+    steps, ended = run_writer(work, str(tmp_path / "whole"), Death(at=0))
     assert (ended, steps >= 8) == (0, True)
     # After a step is before the next one, but for the last.
-    deaths = [(at, "before") for at in range(1, steps + 1)] + [(steps, "after")]
-    places = [f"{at}:{side}:{tmp_path}/{at}-{side}" for at, side in deaths]
-    for at, side in deaths:
-        make(tmp_path / f"{at}-{side}", catalog, version)
-    assert run_writers(catalog, NAME, DELETE, places) == [9] * len(deaths)
-    landed = [has_landed(tmp_path / f"{at}-{side}", catalog) for at, side in deaths]
+    deaths = [Death(at) for at in range(1, steps + 1)] + [Death(steps, "after")]
+    warehouses = [tmp_path / f"{death.at}-{death.side}" for death in deaths]
+    for warehouse, death in zip(warehouses, deaths, strict=True):
+        make(warehouse, catalog, version)
+        assert run_writer(work, str(warehouse), death) == (None, -signal.SIGKILL)
+    landed = [has_landed(warehouse, catalog) for warehouse in warehouses]
     assert set(landed) == {False, True}
 
 

@@ -6,6 +6,7 @@ rewritten file is lost to that writer, so the upsert is planned anew.
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from rowlake.iceberg.cache import default_cache
 from rowlake.lake import connect
 from tests.lakes import SALES, sales
-from tests.parts.killed import run_writers
+from tests.parts.killed import Death, Work, run_writer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,16 +35,17 @@ def make(warehouse: Path, version: str) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("version, mode", [("3", "merge-on-read")], ids=["vectors"])
 def test_a_killed_upsert_leaves_one_commit_or_the_other(tmp_path, version, mode) -> None:
-    upsert = f'table.upsert({ROWS}, ["id"], mode="{mode}")'
+    operation = f'table.upsert({ROWS}, ["id"], mode="{mode}")'
+    work = Work(None, NAME, operation)
     make(tmp_path / "whole", version)
-    steps, ended = run_writers(None, NAME, upsert, [f"0:before:{tmp_path}/whole"])
+    steps, ended = run_writer(work, str(tmp_path / "whole"), Death(at=0))
     assert (ended, steps >= 8) == (0, True)
-    deaths = [(at, "before") for at in range(1, steps + 1)] + [(steps, "after")]
-    places = [f"{at}:{side}:{tmp_path}/{at}-{side}" for at, side in deaths]
-    for at, side in deaths:
-        make(tmp_path / f"{at}-{side}", version)
-    assert run_writers(None, NAME, upsert, places) == [9] * len(deaths)
-    landed = [has_landed(tmp_path / f"{at}-{side}", mode) for at, side in deaths]
+    deaths = [Death(at) for at in range(1, steps + 1)] + [Death(steps, "after")]
+    warehouses = [tmp_path / f"{death.at}-{death.side}" for death in deaths]
+    for warehouse, death in zip(warehouses, deaths, strict=True):
+        make(warehouse, version)
+        assert run_writer(work, str(warehouse), death) == (None, -signal.SIGKILL)
+    landed = [has_landed(warehouse, mode) for warehouse in warehouses]
     assert set(landed) == {False, True}
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,10 +14,13 @@ import pytest
 
 from rowlake.lake import connect
 from tests.parts.failing import CATALOGS, stray_files
+from tests.parts.preloaded import forking
 from tests.parts.race import race
-from tests.parts.writers import append_rows
+from tests.parts.writers import append_and_tell, append_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.connection import Connection
     from pathlib import Path
 
 NAME = "shop.ids"
@@ -105,21 +107,6 @@ def test_a_reader_sees_one_snapshot_while_others_commit(warehouse: Path, catalog
         assert table.arrow(snapshot_id=held)["id"].to_pylist() == [0]
 
 
-WRITER = """
-import sys
-import pyarrow as pa
-from rowlake.lake import connect
-
-warehouse, catalog, first = sys.argv[1], sys.argv[2] or None, int(sys.argv[3])
-with connect(warehouse, catalog) as lake:
-    table = lake.table("shop.ids")
-    print("ready", flush=True)
-    for number in range(first, first + 1000):
-        table.append(pa.table({"id": [number]}))
-        print(number, flush=True)
-"""
-
-
 def test_a_killed_writer_leaves_the_table_at_a_commit(warehouse: Path, catalog) -> None:
     expected: set[int] = set()
     for round_number in range(3):
@@ -130,13 +117,18 @@ def test_a_killed_writer_leaves_the_table_at_a_commit(warehouse: Path, catalog) 
 
 
 def _kill_a_writer(warehouse: Path, catalog: str | None, first: int, before: set[int]) -> set[int]:
-    command = [sys.executable, "-c", WRITER, str(warehouse), catalog or "", str(first)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready\n"
+    context = forking()
+    ours, theirs = context.Pipe(duplex=False)
+    arguments = (theirs, str(warehouse), catalog, NAME, first)
+    writer = context.Process(target=append_and_tell, args=arguments)
+    writer.start()
+    theirs.close()
+    with ours:
+        assert ours.recv() == "ready"
         time.sleep(random.uniform(0.05, 0.5))
         writer.kill()
-        told = {int(line) for line in writer.stdout.read().split("\n")[:-1]}
+        told = set(_told(ours))
+    writer.join()
     with connect(str(warehouse), catalog) as lake:
         rows = lake.table(NAME).arrow()["id"].to_pylist()
     assert len(rows) == len(set(rows))
@@ -145,3 +137,9 @@ def _kill_a_writer(warehouse: Path, catalog: str | None, first: int, before: set
     assert told <= new
     assert new <= told | {first + len(told)}
     return set(rows)
+
+
+def _told(answers: Connection) -> Iterator[int]:
+    with suppress(EOFError):
+        while True:
+            yield answers.recv()

@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowlake
+from tests.spark_session import QUICK, having
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _NUMBERS = count()
 
 
 @pytest.fixture(scope="session")
-def lake(spark: Any, java_catalog: str, java_warehouse: Path) -> rowlake.Lake:
+def lake(spark: Any, java_catalog: str, java_warehouse: Path) -> Iterator[rowlake.Lake]:
     """Our file-system catalog on the folder of Java's Hadoop catalog; it writes no Java caches."""
     del java_catalog
-    found = rowlake.connect(str(java_warehouse), catalog="filesystem", spark=spark)
-    found.create_namespace("db", if_not_exists=True)
-    return found
+    with having(spark, QUICK):
+        found = rowlake.connect(str(java_warehouse), catalog="filesystem", spark=spark)
+        found.create_namespace("db", if_not_exists=True)
+        yield found
 
 
 @pytest.fixture(params=[2, 3], ids=["v2", "v3"])

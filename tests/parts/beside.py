@@ -1,4 +1,4 @@
-"""What writers and a compaction do beside each other; spawned processes import this.
+"""What writers and a compaction do beside each other; other processes import this.
 
 Each writer has keys of its own, in a partition of its own: a writer that rewrites files is in
 nobody's way but the compaction's, which replaces all files at once.

@@ -1,4 +1,4 @@
-"""What racing deleters do; in a module of its own, so that spawned processes can import it."""
+"""What racing deleters do; in a module of its own, so that other processes can import it."""
 
 from __future__ import annotations
 

@@ -6,96 +6,108 @@ Another writer's delete of row 5 lands while it commits, so that it loses a race
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-
-from tests.spark_session import ROOT
-
-# A step is a call that changes storage or the catalog; the process dies before or after one.
-WRITER = """
-import os
 import signal
-import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.filesystem_backend import FileSystemBackend
 from rowlake.catalog.sql import SqlBackend
 from rowlake.commit import loop
 from rowlake.lake import connect
 from rowlake.storage.files import Storage
-from tests.lakes import sales
+from tests.parts.preloaded import forking
 
-catalog, name, operation, places = sys.argv[1] or None, sys.argv[2], sys.argv[3], sys.argv[4:]
-at, after, steps, armed = 0, False, [0], [False]
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+# A step is a call that changes storage or the catalog; the process dies before or after one.
+STEPS = (
+    *((Storage, method) for method in ("open_output", "write", "create", "delete")),
+    (SqlBackend, "commit"),
+    (FileSystemBackend, "commit"),
+)
 
 
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
+@dataclass(frozen=True)
+class Death:
+    """The step before or after which a writer dies; none has the number 0."""
+
+    at: int
+    side: str = "before"
 
 
-def step(owner, method):
-    whole = getattr(owner, method)
+@dataclass(frozen=True)
+class Work:
+    """What a writer does to a table: `operation` is an expression of `table`."""
 
-    def call(*args, **kwargs):
-        if not armed[0]:
-            return whole(*args, **kwargs)
-        steps[0] += 1
-        mine = steps[0]
-        if mine == at and not after:
-            die()
+    catalog: str | None
+    name: str
+    operation: str
+
+
+class Steps:
+    """Steps that are counted while armed, with a death at one of them."""
+
+    def __init__(self, death: Death) -> None:
+        self.death = death
+        self.count = 0
+        self.armed = False
+
+    def watch(self, owner: type, method: str) -> None:
+        whole = getattr(owner, method)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not self.armed:
+                return whole(*args, **kwargs)
+            self.count += 1
+            mine = self.count
+            self._die(mine, "before")
+            try:
+                return whole(*args, **kwargs)
+            finally:
+                self._die(mine, "after")
+
+        setattr(owner, method, call)
+
+    def _die(self, step: int, side: str) -> None:
+        if (step, side) == (self.death.at, self.death.side):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run_writer(work: Work, warehouse: str, death: Death) -> tuple[int | None, int]:
+    """Return how many steps a writer took, if it lived to tell, and its exit code."""
+    context = forking()
+    ours, theirs = context.Pipe(duplex=False)
+    with ours:
+        writer = context.Process(target=_write, args=(work, warehouse, death, theirs))
+        writer.start()
+        theirs.close()
         try:
-            return whole(*args, **kwargs)
-        finally:
-            if mine == at:
-                die()
-
-    setattr(owner, method, call)
-
-
-for method in ("open_output", "write", "create", "delete"):
-    step(Storage, method)
-for backend in (SqlBackend, FileSystemBackend):
-    step(backend, "commit")
-
-def overtaken(*args, **kwargs):
-    loop.produce = produce
-    made = produce(*args, **kwargs)
-    armed[0] = False
-    with connect(warehouse, catalog) as lake:
-        lake.table(name).delete("id = 5", mode="merge-on-read")
-    armed[0] = True
-    return made
+            told = ours.recv()
+        except EOFError:
+            told = None
+        writer.join()
+    assert writer.exitcode is not None
+    return told, writer.exitcode
 
 
-produce, loop.produce = loop.produce, overtaken
-for place in places:
-    number, side, warehouse = place.split(":", 2)
-    at, after = int(number), side == "after"
-    # What is imported is imported once: each writer is a fork of this process, which runs nothing.
-    child = os.fork()
-    if child:
-        print(os.waitpid(child, 0)[1], flush=True)
-        continue
-    with connect(warehouse, catalog) as lake:
-        armed[0] = True
-        eval(operation, {"table": lake.table(name), "sales": sales})
-        print(steps[0], flush=True)
-    os._exit(0)
-"""
+def _write(work: Work, warehouse: str, death: Death, answer: Connection) -> None:
+    steps = Steps(death)
+    for owner, method in STEPS:
+        steps.watch(owner, method)
+    produce = loop.produce
 
+    def overtaken(*args: Any, **kwargs: Any) -> Any:
+        loop.produce = produce
+        made = produce(*args, **kwargs)
+        steps.armed = False
+        with connect(warehouse, work.catalog) as lake:
+            lake.table(work.name).delete("id = 5", mode="merge-on-read")
+        steps.armed = True
+        return made
 
-def run_writers(catalog: str | None, table: str, operation: str, places: list[str]) -> list[int]:
-    """Return what writers say: how many steps they took, and the signals that ended them.
-
-    `operation` is an expression of `table` and `sales`; a place is `n:before|after:warehouse`.
-    """
-    command = [sys.executable, "-c", WRITER, catalog or "", table, operation, *places]
-    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    assert done.returncode == 0, done.stderr
-    return [int(line) for line in done.stdout.split()]
+    loop.produce = overtaken
+    with connect(warehouse, work.catalog) as lake:
+        steps.armed = True
+        eval(work.operation, {"table": lake.table(work.name)})
+        answer.send(steps.count)

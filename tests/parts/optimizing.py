@@ -1,4 +1,4 @@
-"""Streaming writers beside `optimize`, round after round; spawned processes import this.
+"""Streaming writers beside `optimize`, round after round; other processes import this.
 
 By value: upserts that do not look at the table, beside appends. By position: upserts and deletes
 that mark rows, of the same data files.

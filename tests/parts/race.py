@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import traceback
 from typing import TYPE_CHECKING, Any
+
+from tests.parts.preloaded import forking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,10 +17,10 @@ def race(
 ) -> list[Any]:
     """Return what `function(number, start, *arguments)` gave in each process.
 
-    The function calls `start.wait()` when it is ready to run. Processes are spawned, so it must
-    be of a module that can be imported.
+    The function calls `start.wait()` when it is ready to run. Its process has nothing of this one,
+    so it must be of a module that can be imported.
     """
-    context = multiprocessing.get_context("spawn")
+    context = forking()
     start = context.Barrier(processes)
     answers = context.Queue()
     workers = [
@@ -41,8 +43,6 @@ def race(
 def _run(
     function: Callable[..., Any], number: int, start: Barrier, answers: Any, arguments: Any
 ) -> None:
-    import traceback
-
     try:
         answers.put((number, function(number, start, *arguments), False))
     except BaseException:  # noqa: BLE001  (the parent reports it)

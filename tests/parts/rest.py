@@ -27,6 +27,8 @@ def rest_catalog(folder: Path, **properties: str) -> Iterator[str]:
     command = [
         java,
         "-Xmx512m",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
         "-cp",
         f"{classes}:{jar}",
         SOURCE.stem,

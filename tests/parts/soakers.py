@@ -1,4 +1,4 @@
-"""A writer and a compactor beside each other; in a module that spawned processes can import."""
+"""A writer and a compactor beside each other; in a module that other processes can import."""
 
 from __future__ import annotations
 

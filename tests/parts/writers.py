@@ -1,4 +1,4 @@
-"""What racing processes do; in a module of its own, so that spawned processes can import it."""
+"""What racing processes do; in a module of its own, so that other processes can import it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from multiprocessing.connection import Connection
     from multiprocessing.synchronize import Barrier
 
 
@@ -107,6 +108,22 @@ def append_rows(
         for commit in range(commits):
             retries += opened.append(pa.table({"id": [number * 1000 + commit]})).retries
         return retries
+
+
+def append_and_tell(
+    answers: Connection, warehouse: str, catalog: Any, table: str, first: int
+) -> None:
+    """Append rows one by one, and tell each that landed, until somebody kills this process."""
+    import pyarrow as pa
+
+    from rowlake.lake import connect
+
+    with connect(warehouse, catalog) as lake:
+        opened = lake.table(table)
+        answers.send("ready")
+        for number in range(first, first + 1000):
+            opened.append(pa.table({"id": [number]}))
+            answers.send(number)
 
 
 def append_to_both(

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.spark_session import QUICK, having
 from tests.sql.case_files import load_layouts
 
 if TYPE_CHECKING:
@@ -50,13 +51,6 @@ VECTORS = Mode("vectors", 3, "merge-on-read")
 AUTO = Mode("auto", 3)
 MODES = (COPY_ON_WRITE, FILE_DELETES, PARTITION_DELETES, VECTORS, AUTO)
 JAVA_MODES = (COPY_ON_WRITE, FILE_DELETES, VECTORS)
-
-# A handful of rows pays neither for compiled plans nor for shuffles into several tasks.
-QUICK = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-}
 
 
 @dataclass
@@ -118,15 +112,8 @@ class Stage:
                 text = f"SELECT * FROM {query}" if query.startswith("VALUES") else query
                 spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {text}")
                 self.shown[name] = query
-        wanted = {**QUICK, **case.settings}
-        before = {key: spark.conf.get(key) for key in wanted}
-        try:
-            for key, value in wanted.items():
-                spark.conf.set(key, value)
+        with having(spark, {**QUICK, **case.settings}):
             yield
-        finally:
-            for key, value in before.items():
-                spark.conf.set(key, value)
 
 
 def placed(text: str, space: str) -> str:
