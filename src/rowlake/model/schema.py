@@ -47,6 +47,8 @@ def type_name(arrow_field: pa.Field) -> str | None:
 
 def children(arrow_type: pa.DataType) -> list[pa.Field]:
     """Return the fields below a nested type: of a struct, a list's element, a map's key, value."""
+    if not arrow_type.num_fields:
+        return []
     if pa.types.is_struct(arrow_type):
         return [arrow_type.field(index) for index in range(arrow_type.num_fields)]
     if pa.types.is_map(arrow_type):
