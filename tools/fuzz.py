@@ -1,29 +1,51 @@
 """Run many random histories of row-level changes, as `make fuzz` does.
 
-Comes in: how many histories, the seed, the number of steps of each, how many seconds at most. Goes
-out: the seed, the number of histories and operations, and the first history that went wrong, cut
-down to the steps that it needs. A history has a number, and comes out the same whenever seed,
-number and steps are the same.
+Comes in: how many histories, the seed, the number of steps of each, how many seconds at most, how
+many processes. Goes out: the seed, the number of histories and operations, and the first history
+that went wrong, cut down to the steps that it needs. A history has a number, and comes out the same
+whenever seed, number and steps are the same, whatever process runs it.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.histories.driver import driver_lake, run, tight_limits
 from tests.histories.history import Divergence, run_history
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 REPORT_SECONDS = 30
+MEMORY = Path("/dev/shm")  # what tables there lose in a crash of the machine, no history needs
+_PROCESS = ExitStack()
+_LAKES: list[Any] = []
+
+
+@dataclass(frozen=True)
+class Done:
+    """A history that was run; `divergence` tells what went wrong."""
+
+    number: int
+    operations: int = 0
+    divergence: str | None = None
 
 
 @dataclass
@@ -35,12 +57,20 @@ class Tally:
     failed: list[int] = field(default_factory=list)
     started: float = field(default_factory=monotonic)
 
+    def add(self, done: Done) -> None:
+        self.histories += 1
+        self.operations += done.operations
+        self.failed += [] if done.divergence is None else [done.number]
+
     def __str__(self) -> str:
         return (
             f"seed {self.seed}, {self.steps} steps: {self.histories} histories, "
             f"{self.operations} operations, {len(self.failed)} divergences "
             f"in {monotonic() - self.started:.0f} s"
         )
+
+
+# --- one history
 
 
 def sources(seed: str, number: int, places: list[int]) -> list[random.Random]:
@@ -68,25 +98,74 @@ def cut_down(lake: Any, seed: str, number: int, places: list[int]) -> Divergence
     return found
 
 
-def fuzz(lake: Any, arguments: argparse.Namespace, seed: str) -> Tally:
-    tally, reported = Tally(seed, arguments.steps), monotonic()
-    places = list(range(1, arguments.steps + 1))
-    for number in range(arguments.first, arguments.first + arguments.histories):
-        try:
-            tally.operations += attempt(lake, seed, number, places)
-        except Divergence as error:
-            tally.failed.append(number)
-            shown = cut_down(lake, seed, number, places) or error
-            print(f"\nhistory {number} of seed {seed}\n{shown}\n", flush=True)
+def outcome_of(seed: str, steps: int, number: int) -> Done:
+    """Run one history in this process's lake; one that goes wrong is cut down."""
+    (lake,), places = _LAKES, list(range(1, steps + 1))
+    try:
+        return Done(number, attempt(lake, seed, number, places))
+    except Divergence as error:
+        return Done(number, divergence=str(cut_down(lake, seed, number, places) or error))
+
+
+# --- many
+
+
+def start(folder: str) -> None:
+    """Give this process a lake of its own in a folder."""
+    place = tempfile.mkdtemp(dir=folder)
+    _LAKES[:] = [_PROCESS.enter_context(driver_lake(place))]
+    gc.freeze()  # what is loaded stays, and need not be looked through again and again
+
+
+def start_job(folder: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends all
+    tempfile.tempdir = folder
+    start(folder)
+
+
+def outcomes(numbers: range, seed: str, steps: int, jobs: int, folder: str) -> Iterator[Done]:
+    """Yield the histories in the order of their numbers."""
+    work = partial(outcome_of, seed, steps)
+    if jobs == 1:
+        start(folder)
+        with _PROCESS:
+            yield from map(work, numbers)
+        return
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), start_job, (folder,))
+    try:
+        yield from pool.map(work, numbers)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def fuzz(arguments: argparse.Namespace, tally: Tally, folder: str) -> None:
+    """Run the histories and count them; each divergence is printed when it is found."""
+    reported = monotonic()
+    numbers = range(arguments.first, arguments.first + arguments.histories)
+    found = outcomes(numbers, tally.seed, tally.steps, arguments.jobs, folder)
+    with closing(found):
+        for done in found:
+            tally.add(done)
+            if done.divergence is not None:
+                print(f"\nhistory {done.number} of seed {tally.seed}\n{done.divergence}\n")
+            if monotonic() - reported > REPORT_SECONDS:
+                print(tally, flush=True)
+                reported = monotonic()
             if len(tally.failed) >= arguments.most_failures:
-                return tally
-        tally.histories += 1
-        if monotonic() - reported > REPORT_SECONDS:
-            print(tally, flush=True)
-            reported = monotonic()
-        if monotonic() - tally.started > arguments.seconds:
-            break
-    return tally
+                return
+            if monotonic() - tally.started > arguments.seconds:
+                return
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    held = getattr(os, "sched_getaffinity", None)
+    return len(held(0)) if held else os.cpu_count() or 1
+
+
+def scratch() -> str | None:
+    """Return a folder in memory, where there is one and no other is asked for."""
+    return str(MEMORY) if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) else None
 
 
 def main() -> None:
@@ -97,13 +176,20 @@ def main() -> None:
     parser.add_argument("--seed", help="any text; made up, and told, where none is given")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--most-failures", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=cores(), help="processes; one per core")
     arguments = parser.parse_args()
     seed = arguments.seed or str(random.SystemRandom().randrange(10**9))
     print(f"seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="rowlake-fuzz-") as folder, driver_lake(folder) as lake:
-        tally = fuzz(lake, arguments, seed)
-    print(tally)
-    sys.exit(1 if tally.failed else 0)
+    tally = Tally(seed, arguments.steps)
+    stopped = False
+    with tempfile.TemporaryDirectory(prefix="rowlake-fuzz-", dir=scratch()) as folder:
+        tempfile.tempdir = folder
+        try:
+            fuzz(arguments, tally, folder)
+        except KeyboardInterrupt:
+            stopped = True
+    print(f"{tally}{' (stopped)' if stopped else ''}")
+    sys.exit(130 if stopped else 1 if tally.failed else 0)
 
 
 if __name__ == "__main__":

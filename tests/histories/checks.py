@@ -7,9 +7,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from rowlake.iceberg.manifest_list import read_manifest_list
+from rowlake.iceberg.manifest_reader import read_manifests
+from rowlake.iceberg.metadata import view_of
+
 DATA, POSITION, EQUALITY = 0, 1, 2
 LINEAGE = ["_row_id", "_last_updated_sequence_number"]
 Lineage = list[tuple[int, int]]
+_COLUMNS = ["content", "location", "file_format", "record_count", "referenced_data_file"]
 _TOTALS = ("data-files", "delete-files", "records", "position-deletes", "equality-deletes")
 
 
@@ -23,13 +28,19 @@ class Files:
 
     def check(self, snapshot_id: int) -> None:
         """Check one snapshot, and that no file lies around that none names."""
-        found = self._table.inspect("files", snapshot_id=snapshot_id).to_pylist()
-        self._named |= {file["file_path"] for file in found}
+        handle = self._table.handle
+        found = files_of(handle, snapshot_id)
+        self._named |= {file["location"] for file in found}
         check_deletes(found)
-        snapshots = self._table.handle.metadata.snapshots
-        (snapshot,) = (each for each in snapshots if each.snapshot_id == snapshot_id)
+        (snapshot,) = (one for one in handle.metadata.snapshots if one.snapshot_id == snapshot_id)
         check_totals(found, dict(snapshot.summary.additional_properties))
         self.check_strays()
+
+    def check_listing(self, snapshot_id: int) -> None:
+        """Check that the metadata table `files` has the files of a snapshot."""
+        listed = self._table.inspect("files", snapshot_id=snapshot_id)["file_path"].to_pylist()
+        found = [file["location"] for file in files_of(self._table.handle, snapshot_id)]
+        assert sorted(listed) == sorted(found), f"{listed} are listed, not {found}"
 
     def check_strays(self) -> None:
         if self.others_write:  # their files are named when they commit
@@ -40,13 +51,21 @@ class Files:
         assert not strays, f"files that no snapshot names: {sorted(strays)}"
 
 
+def files_of(handle: Any, snapshot_id: int) -> list[dict[str, Any]]:
+    """Return the files of a snapshot, with the columns that are checked."""
+    view = view_of(handle, snapshot_id=snapshot_id)
+    manifests = read_manifest_list(view.snapshot.manifest_list, handle.storage)
+    found = read_manifests(manifests, view, handle.storage, columns=_COLUMNS)
+    return [file for files in found.values() for file in files.select(_COLUMNS).to_pylist()]
+
+
 def _path(location: str) -> str:
     return location.removeprefix("file://")
 
 
 def check_deletes(files: list[dict[str, Any]]) -> None:
     """At most one vector, or file-scoped position delete file, per data file; none without it."""
-    data = {file["file_path"] for file in files if file["content"] == DATA}
+    data = {file["location"] for file in files if file["content"] == DATA}
     vectors = Counter(
         file["referenced_data_file"]
         for file in files

@@ -93,6 +93,7 @@ class History:
         self.table = self._created(lake, random, formats)
         self._files = Files(self.table)
         self._ids: dict[str, list[tuple[int, int]]] = {}
+        self._checked: dict[str, str | None] = {}  # branch -> the metadata it was right in
 
     def _created(self, lake: Any, random: Random, formats: Sequence[str]) -> Any:
         properties = {
@@ -135,7 +136,11 @@ class History:
         """Check all that steps did not look at."""
         try:
             for branch in self.rows:
-                self._check_rows(branch)
+                if self._checked.get(branch) != self.table.handle.metadata_location:
+                    self._check_rows(branch)
+            head = self._head("main")
+            if head is not None:
+                self._files.check_listing(head)
             for snapshot_id, rows in list(self._at.items())[-2:-1]:
                 assert self.table.arrow(snapshot_id=snapshot_id).num_rows == len(rows)
         except Exception as error:
@@ -242,6 +247,7 @@ class History:
         assert found.column_names == [column.name for column in self.columns]
         got, want = read_tuples(found), as_tuples(self.rows[branch], self.columns)
         assert got == want, f"{branch} has\n  {got}\nnot\n  {want}"
+        self._checked[branch] = self.table.handle.metadata_location
 
     def _ref(self, branch: str) -> str | None:
         return None if branch == "main" else branch

@@ -14,6 +14,7 @@ when one of these names moves, or when a mend is no longer needed.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.conversions import from_json, to_json
@@ -31,7 +32,7 @@ from pyiceberg.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.catalog.sql import SqlCatalog
@@ -53,6 +54,27 @@ def install() -> None:
         to_json.register(kind, _as_it_is)
         from_json.register(kind, _as_it_is)
     update._apply_table_update.register(update.RemoveSnapshotsUpdate, _remove_snapshots)
+
+
+def metadata_after(
+    base: TableMetadata, updates: Sequence[update.TableUpdate], base_location: str | None
+) -> TableMetadata:
+    """Return the metadata after updates; both share what did not change.
+
+    PyIceberg's `update_table_metadata`, without the copy of every snapshot at its end.
+    """
+    context = update._TableMetadataUpdateContext()
+    after = base
+    for each in updates:
+        after = update._apply_table_update(each, after, context)
+    if context.has_changes():
+        if base_location:
+            after = update._update_table_metadata_log(after, base_location, base.last_updated_ms)
+        if base.last_updated_ms == after.last_updated_ms:
+            after = after.model_copy(update={"last_updated_ms": time.time_ns() // 1_000_000})
+    after.spec().check_compatible(after.schema())
+    after.sort_order().check_compatible(after.schema())
+    return after
 
 
 def next_row_id(metadata: TableMetadata) -> int | None:

@@ -27,7 +27,7 @@ from pyiceberg.table.update import (
     update_table_metadata,
 )
 
-from rowlake.catalog._compat import next_row_id
+from rowlake.catalog._compat import metadata_after, next_row_id
 from rowlake.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
 from rowlake.storage.locations import join
 
@@ -89,10 +89,7 @@ def apply_updates(
     Raises CommitFailedException for a snapshot made before another took its place in order.
     """
     _check_order(base, updates)
-    changed = update_table_metadata(
-        base, tuple(_lenient(base, updates)), metadata_location=base_location
-    )
-    return _complete(changed)
+    return _complete(metadata_after(base, tuple(_lenient(base, updates)), base_location))
 
 
 def _check_order(base: TableMetadata, updates: Sequence[TableUpdate]) -> None:

@@ -16,6 +16,7 @@ import lzma
 import struct
 import zlib
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,15 +32,47 @@ class Malformed(ValueError):
     """The bytes do not follow the schema."""
 
 
+class Layout:
+    """A schema with what it takes to decode rows of it; the manifests of a table share one."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+        self._readers: dict[bool, Any] = {}
+        self._types: dict[frozenset[int] | None, pa.StructType] = {}
+
+    @cached_property
+    def has_plain_fixed(self) -> bool:
+        """Whether there is a `fixed` that is neither a decimal nor a uuid."""
+        return has_plain_fixed(self.schema)
+
+    def reader(self, *, prefixed: bool) -> Any:
+        """Return what reads a row; `prefixed`: plain `fixed` values have a length in front."""
+        if prefixed not in self._readers:
+            self._readers[prefixed] = _Readers(prefixed).of(self.schema)
+        return self._readers[prefixed]
+
+    def arrow_type(self, keep: Collection[int] | None) -> pa.StructType:
+        """Return the type of rows with the wanted fields."""
+        wanted = None if keep is None else frozenset(keep)
+        if wanted not in self._types:
+            self._types[wanted] = _Types().of(pruned(self.schema, wanted))
+        return self._types[wanted]
+
+
 @dataclass(frozen=True)
 class Header:
     """What a container file says of itself; its blocks start at `end`."""
 
     metadata: Mapping[str, str]
-    schema: dict[str, Any]
+    layout: Layout
     codec: str
     sync: bytes
     end: int
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The record's schema; headers of the same schema share it."""
+        return self.layout.schema
 
     @property
     def fields(self) -> list[dict[str, Any]]:
@@ -54,16 +87,22 @@ def read_header(data: bytes, location: str) -> Header:
         raise CorruptTableError(location, "it is not an Avro file")
     try:
         pairs, end = _metadata(data, len(MAGIC))
-        schema = json.loads(pairs["avro.schema"])
-        _Readers(prefixed=False).of(schema)
-        _Types().of(schema)
+        layout = _layout(pairs["avro.schema"])
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise CorruptTableError(location, "its Avro header is damaged") from error
-    if "fields" not in schema or len(data) < end + SYNC_BYTES:
+    if "fields" not in layout.schema or len(data) < end + SYNC_BYTES:
         raise CorruptTableError(location, "its Avro header is damaged")
     text = {key: value.decode(errors="replace") for key, value in pairs.items()}
     codec = text.get("avro.codec", "null")
-    return Header(text, schema, codec, data[end : end + SYNC_BYTES], end + SYNC_BYTES)
+    return Header(text, layout, codec, data[end : end + SYNC_BYTES], end + SYNC_BYTES)
+
+
+@lru_cache(maxsize=128)
+def _layout(text: bytes) -> Layout:
+    layout = Layout(json.loads(text))
+    layout.reader(prefixed=False)
+    layout.arrow_type(None)
+    return layout
 
 
 def _metadata(data: bytes, at: int) -> tuple[dict[str, bytes], int]:
@@ -80,19 +119,21 @@ def _metadata(data: bytes, at: int) -> tuple[dict[str, bytes], int]:
     return pairs, at
 
 
-def decode_python(data: bytes, location: str, keep: Collection[int] | None = None) -> pa.Table:
+def decode_python(
+    data: bytes, header: Header, location: str, keep: Collection[int] | None = None
+) -> pa.Table:
     """Decode a file in Python; `keep` has the ids of wanted fields (None: all)."""
-    header = read_header(data, location)
-    layouts = (True, False) if has_plain_fixed(header.schema) else (False,)
+    layout = header.layout
+    tried = (True, False) if layout.has_plain_fixed else (False,)
     blocks = [
         (count, decompress(data[at:end], header.codec, location))
         for count, at, end in _blocks(data, header, location)
     ]
-    for prefixed in layouts:
-        read = _Readers(prefixed).of(header.schema)
+    for prefixed in tried:
+        read = layout.reader(prefixed=prefixed)
         try:
             rows = [row for count, raw in blocks for row in _rows(raw, count, read)]
-            return _to_table(rows, pruned(header.schema, keep))
+            return _to_table(rows, layout.arrow_type(keep))
         except (ValueError, IndexError, OverflowError, struct.error, pa.ArrowException) as error:
             failure = error
     raise CorruptTableError(location, f"its rows do not follow its schema ({failure})")
@@ -114,8 +155,7 @@ def pruned(record: dict[str, Any], keep: Collection[int] | None) -> dict[str, An
     return {**record, "fields": fields}
 
 
-def _to_table(rows: list[Any], schema: dict[str, Any]) -> pa.Table:
-    of = _Types().of(schema)
+def _to_table(rows: list[Any], of: pa.StructType) -> pa.Table:
     return pa.table(pa.array(rows, of).flatten(), schema=pa.schema(list(of)))
 
 

@@ -22,9 +22,9 @@ from pyarrow import fs
 
 from rowlake.errors import CorruptTableError, MissingFileError
 from rowlake.iceberg.avro_decode import (
+    Layout,
     count_rows,
     decode_python,
-    has_plain_fixed,
     pruned,
     read_header,
 )
@@ -72,8 +72,8 @@ def decode_file(
     is_small = len(data) < _small_file_bytes()
     if is_small and len(data) >= TINY_FILE_BYTES:
         _SMALL_FILES_READ.append(len(data))
-    if is_small or has_plain_fixed(header.schema):
-        return decode_python(data, location, keep), header
+    if is_small or header.layout.has_plain_fixed:
+        return decode_python(data, header, location, keep), header
     rows = count_rows(data, header, location)
     table = None
     if location not in _STUCK:
@@ -82,7 +82,7 @@ def decode_file(
             table = _try_datafusion(path, plain_header, keep, _patience(len(data)), location)
     if table is None:
         # Names that Avro forbids, or real damage: Python reads the first and names the second.
-        return decode_python(data, location, keep), header
+        return decode_python(data, header, location, keep), header
     if table.num_rows != rows:
         raise CorruptTableError(location, f"{table.num_rows} of {rows} rows can be decoded")
     return table, header
@@ -128,7 +128,7 @@ def _without_empty_records(data: bytes, header: Header) -> tuple[bytes, Header]:
     metadata = {**header.metadata, "avro.schema": json.dumps(schema)}
     head, sync = container_header(metadata, header.codec)
     head = head[: -len(sync)] + header.sync
-    return head + data[header.end :], replace(header, schema=schema)
+    return head + data[header.end :], replace(header, layout=Layout(schema))
 
 
 def _with_parts(record: dict[str, Any]) -> dict[str, Any]:

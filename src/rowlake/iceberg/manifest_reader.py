@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 # Decoding keeps cores busy; reading from afar mostly waits.
 REMOTE_THREADS = 16
+# Fewer bytes than these on a local disk are decoded in Python, one manifest after the other
+# whatever the number of threads; to start those would take longer.
+NEARBY_BYTES = 256 * 1024
 
 
 def read_manifests(
@@ -85,10 +88,11 @@ def read_by_spec(
         entries = _cached(manifest, of, storage, columns, found)
         return _live(entries, manifest) if live_only else entries
 
-    if len(rows) <= 1:
+    threads = _threads(storage, rows)
+    if threads == 1:
         tables = [read(manifest) for manifest in rows]
     else:
-        with ThreadPoolExecutor(min(_threads(storage, rows[0]), len(rows))) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             tables = list(pool.map(read, rows))
     by_spec: dict[int, list[pa.Table]] = {}
     for manifest, table in zip(rows, tables, strict=True):
@@ -96,9 +100,13 @@ def read_by_spec(
     return {spec_id: pa.concat_tables(parts) for spec_id, parts in by_spec.items()}
 
 
-def _threads(storage: Storage, manifest: Manifest) -> int:
-    nearby = is_local(storage.resolve(manifest.location)[0])
-    return max(2, os.cpu_count() or 2) if nearby else REMOTE_THREADS
+def _threads(storage: Storage, rows: Sequence[Manifest]) -> int:
+    if len(rows) <= 1:
+        return 1
+    if not is_local(storage.resolve(rows[0].location)[0]):
+        return min(REMOTE_THREADS, len(rows))
+    is_small = sum(row.manifest_length for row in rows) < NEARBY_BYTES
+    return 1 if is_small else min(max(2, os.cpu_count() or 2), len(rows))
 
 
 def manifest_rows(manifests: pa.Table) -> list[Manifest]:

@@ -9,7 +9,7 @@ value, then the initial default, then null.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -157,7 +157,7 @@ class BoundColumns:
         self.targets = targets
         self._used = sorted({part.source for part in parts if part.source is not None})
         places: dict[int | None, int] = {old: new for new, old in enumerate(self._used)}
-        self._parts = [replace(part, source=places.get(part.source)) for part in parts]
+        self._parts = [Part(places.get(part.source), part.convert, part.value) for part in parts]
 
     def arrays(
         self,

@@ -235,3 +235,19 @@ def test_pyiceberg_still_leaves_gaps() -> None:
     assert update._apply_table_update.dispatch(update.RemoveSnapshotsUpdate) is (
         _compat._remove_snapshots
     )
+
+
+def test_updated_metadata_is_pyicebergs_without_copies() -> None:
+    base = removed(2)
+    before = base.model_copy(deep=True)
+    changes = (
+        update.SetPropertiesUpdate(updates={"a": "1"}),
+        update.RemoveSnapshotRefUpdate(ref_name="main"),
+    )
+    theirs = update.update_table_metadata(base, changes, metadata_location="/t/v1.json")
+    ours = _compat.metadata_after(base, changes, "/t/v1.json")
+    assert ours.model_copy(update={"last_updated_ms": theirs.last_updated_ms}) == theirs
+    assert ours.last_updated_ms > base.last_updated_ms
+    assert ours.snapshots[0] is base.snapshots[0]
+    assert base == before
+    assert _compat.metadata_after(base, (), "/t/v1.json") is base

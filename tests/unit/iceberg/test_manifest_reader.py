@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import fastavro
 import pyarrow as pa
@@ -137,6 +138,22 @@ def test_cached_tables_are_returned_as_they_are(tmp_path):
     first, second = (read(manifest, cache=cache) for _ in range(2))
     addresses = [table["location"].chunk(0).buffers()[2].address for table in (first, second)]
     assert addresses[0] == addresses[1]
+
+
+@pytest.mark.parametrize("nearby_bytes", [0, 1 << 30])
+def test_threads_are_started_for_many_bytes_only(tmp_path, monkeypatch, nearby_bytes):
+    made = [written(tmp_path, [entry()], name=f"{at}.avro") for at in range(3)]
+    manifests = committed(pa.concat_tables(made), 9)
+    started = []
+
+    def pool(threads):
+        started.append(threads)
+        return ThreadPoolExecutor(threads)
+
+    monkeypatch.setattr(manifest_reader, "NEARBY_BYTES", nearby_bytes)
+    monkeypatch.setattr(manifest_reader, "ThreadPoolExecutor", pool)
+    assert read(manifests).num_rows == 3
+    assert bool(started) == (not nearby_bytes)
 
 
 def test_older_partition_types_are_promoted(tmp_path, decoder):
