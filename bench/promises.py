@@ -35,8 +35,8 @@ SPINE = [
         "A range filter on a sort column reads only the row groups it must",
         "read_filter",
         "filter",
-        metrics=("read_to_needed",),
-        at_most=1.25,
+        metrics=("row_groups_to_needed",),
+        at_most=1.0,
     ),
     Target(
         "1 % of rows deleted by v3 vectors: read no slower than Iceberg Java",

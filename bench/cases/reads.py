@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from bench.measure import Reported, measure
 from bench.peers.base import FILTER_COLUMNS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from bench.lab import Lab
@@ -63,12 +65,15 @@ def filtered(lab: Lab) -> list[Contestant]:
     tickets = lab.options.total_rows // ROWS_PER_TICKET
     low = tickets // 2
     high = low + max(1, int(tickets * FILTER_SHARE)) - 1
-    needed = needed_bytes(table.data, low, high)
+    needed, groups = needed_bytes(table.data, low, high)
 
     def run(name: str) -> Reported:
-        sample, answer = measure(lambda: lab.peer(name).filter(table, low, high))
+        with row_groups_opened() as opened:
+            sample, answer = measure(lambda: lab.peer(name).filter(table, low, high))
         sample.facts["needed_bytes"] = needed
         sample.facts["read_to_needed"] = sample.read_bytes / needed
+        if name == "rowlake":
+            sample.facts["row_groups_to_needed"] = len(opened) / groups
         return Reported(sample, answer)
 
     return entrants(
@@ -77,13 +82,33 @@ def filtered(lab: Lab) -> list[Contestant]:
     )
 
 
-def needed_bytes(folder: Path, low: int, high: int) -> int:
-    """Return the bytes of the column chunks that the filter query cannot do without.
+@contextmanager
+def row_groups_opened() -> Iterator[set[tuple[str, int]]]:
+    """Count the row groups that rowlake's own reader opens in this process, inside the block."""
+    from rowlake.scan.parquet import ParquetSource
+
+    opened: set[tuple[str, int]] = set()
+    read = ParquetSource.read
+
+    def counted(source: Any, unit: Any, *arguments: Any) -> Any:
+        opened.add((source.location, unit.index))
+        return read(source, unit, *arguments)
+
+    ParquetSource.read = counted  # type: ignore[method-assign]
+    try:
+        yield opened
+    finally:
+        ParquetSource.read = read  # type: ignore[method-assign]
+
+
+def needed_bytes(folder: Path, low: int, high: int) -> tuple[int, int]:
+    """Return the bytes of the column chunks that the filter query cannot do without, and in how
+    many row groups they are.
 
     Of every file the footer, and of row groups whose tickets overlap the range the chunks of
     the query's columns.
     """
-    total = 0
+    total = groups = 0
     for path in folder.rglob("*.parquet"):
         footer = pq.read_metadata(path)
         total += min(FOOTER_BYTES, footer.serialized_size + 8)
@@ -93,7 +118,8 @@ def needed_bytes(folder: Path, low: int, high: int) -> int:
             tickets = group.column(columns[0]).statistics
             if tickets.max >= low and tickets.min <= high:
                 total += sum(group.column(column).total_compressed_size for column in columns)
-    return total
+                groups += 1
+    return total, groups
 
 
 CASES = [
