@@ -203,7 +203,7 @@ class History:
         if head is not None:
             self._at[head] = should.rows
             self._files.check(head)
-        self._check_ids(operation, before, should)
+            self._check_ids(operation, head, before, should)
 
     def _options(self, random: Random, branch: str) -> Options:
         mode = random.choice(MODES)
@@ -211,10 +211,9 @@ class History:
         kind = "vector" if self.table.format_version >= 3 else "position"
         return Options(branch, mode, kind if lazily else None)
 
-    def _check_ids(self, operation: Operation, before: Any, should: Expected) -> None:
+    def _check_ids(self, operation: Operation, head: int, before: Any, should: Expected) -> None:
         after = self._ids.get(operation.options.branch)
-        head = self._head(operation.options.branch)
-        if after is None or before is None or head is None or (None, None) in before:
+        if after is None or before is None or (None, None) in before:
             return
         if isinstance(operation, Delete) and operation.blind:
             lost = len(before) - len(after)
@@ -238,7 +237,8 @@ class History:
 
     def _check_rows(self, branch: str) -> None:
         names = [column.name for column in self.columns]
-        if self.table.format_version >= 3:
+        handle = self.table.handle
+        if handle.metadata.format_version >= 3:
             found = self.table.arrow([*names, *LINEAGE], ref=self._ref(branch))
             self._ids[branch] = [tuple(row.values()) for row in found.select(LINEAGE).to_pylist()]
             found = found.drop_columns(LINEAGE)
@@ -247,7 +247,7 @@ class History:
         assert found.column_names == [column.name for column in self.columns]
         got, want = read_tuples(found), as_tuples(self.rows[branch], self.columns)
         assert got == want, f"{branch} has\n  {got}\nnot\n  {want}"
-        self._checked[branch] = self.table.handle.metadata_location
+        self._checked[branch] = handle.metadata_location
 
     def _ref(self, branch: str) -> str | None:
         return None if branch == "main" else branch

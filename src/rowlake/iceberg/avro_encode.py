@@ -30,6 +30,8 @@ SYNC_BYTES = 16
 DECIMAL_BYTES = 16
 # On entries of manifests higher levels gain a percent and cost several times as much.
 DEFLATE_LEVEL = 2
+# So many numbers are encoded one by one before NumPy has looked at them.
+_FEW = 8
 _NULL_BRANCH, _VALUE_BRANCH = b"\x00", b"\x02"
 
 # A piece of every row: an array with one byte string per row, or one byte string for all rows.
@@ -49,6 +51,8 @@ def encode_rows(
 
 def varints(values: np.ndarray) -> pa.BinaryArray:
     """Return integers as zigzag varints."""
+    if len(values) <= _FEW:
+        return pa.array(map(_varint, values.tolist()), pa.binary())
     signed = values.astype(np.int64, copy=False)
     zigzag = ((signed << 1) ^ (signed >> 63)).view(np.uint64)
     largest = int(zigzag.max()) if len(zigzag) else 0
@@ -295,5 +299,10 @@ def _text(value: str) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    encoded: bytes = varints(np.array([value]))[0].as_py()
-    return encoded
+    rest = (value << 1) ^ (value >> 63)
+    encoded = bytearray()
+    while rest > 0x7F:
+        encoded.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    encoded.append(rest)
+    return bytes(encoded)

@@ -109,14 +109,15 @@ class ManifestCache:
             self._held_bytes = 0
 
     def _keep(self, key: ManifestKey, table: pa.Table) -> None:
+        size = table.nbytes  # counted from every buffer of every column
         with self._lock:
             old = self._tables.pop(key, None)
             if old is not None:
                 self._held_bytes -= old.nbytes
-            if table.nbytes > self.memory_bytes:
+            if size > self.memory_bytes:
                 return
             self._tables[key] = table
-            self._held_bytes += table.nbytes
+            self._held_bytes += size
             while self._held_bytes > self.memory_bytes:
                 _, dropped = self._tables.popitem(last=False)
                 self._held_bytes -= dropped.nbytes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from rowlake.errors import UnsupportedFeatureError
@@ -47,13 +48,20 @@ def split(location: str) -> Parts:
 
     Raises UnsupportedFeatureError for a scheme that has no file system here.
     """
+    if location.startswith("/"):
+        return _plain(location)
     found = _WITH_AUTHORITY.fullmatch(location)
     if found:
         return _with_authority(location, found[1], found[2], found[3])
     without = _FILE_WITHOUT_AUTHORITY.fullmatch(location)
     if without and without[1].startswith("/"):
         return Parts(LOCAL, "", without[1], location[: len("file:")])
-    return Parts(LOCAL, "", str(Path(location).absolute()), "")
+    return _plain(str(Path(location).absolute()))
+
+
+@lru_cache(maxsize=4096)
+def _plain(path: str) -> Parts:
+    return Parts(LOCAL, "", str(Path(path)), "")
 
 
 def _with_authority(location: str, scheme: str, authority: str, path: str) -> Parts:

@@ -6,6 +6,7 @@ import datetime as dt
 from decimal import Decimal
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,7 @@ from pyiceberg.manifest import read_manifest_list as pyiceberg_list
 from rowlake.errors import InternalError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg import avro_file
 from rowlake.iceberg.avro_decode import read_header
+from rowlake.iceberg.avro_encode import varints
 from rowlake.iceberg.avro_schema import sanitized
 from rowlake.iceberg.cache import ManifestCache
 from rowlake.iceberg.manifest_list import ManifestListHeader, write_manifest_list
@@ -363,3 +365,10 @@ def test_random_entries_come_back(tmp_path, decoder, rows):
         for row in table.to_pylist()
     ]
     assert found.to_pylist() == expected
+
+
+def test_few_numbers_and_many_are_encoded_alike():
+    values = [0, -1, 63, 64, -65, 2**31, 2**63 - 1, -(2**63)]
+    few = varints(np.array(values))
+    assert few.to_pylist()[:5] == [b"\x00", b"\x01", b"\x7e", b"\x80\x01", b"\x81\x01"]
+    assert varints(np.array(values * 3)).to_pylist() == few.to_pylist() * 3
