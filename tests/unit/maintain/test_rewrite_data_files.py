@@ -7,6 +7,7 @@ import random
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyiceberg.transforms import BucketTransform, IdentityTransform
 
 from rowlake.commit import carry, loop
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
@@ -303,6 +304,56 @@ def test_old_specs_go_into_the_new_one(lake, version):
     report = table.rewrite_data_files()
     assert (report.rewritten_data_files_count, report.added_data_files_count) == (6, 2)
     assert read(table) == before
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_files_of_several_old_specs_are_one_group(lake, version):
+    table = create(lake, version, files=3)
+    for number, (field, by) in enumerate((("p", IdentityTransform()), ("id", BucketTransform(2)))):
+        with table.evolve().update_spec() as update:
+            update.add_field(field, by, f"by_{field}")
+        table = lake.table("shop.t")
+        table.append(rows(100 + 2 * number, 101 + 2 * number))
+    before = read(table)
+    assert table.optimize(dry_run=True).planned[0].verb == "rewrite_data_files"
+    report = table.rewrite_data_files()
+    # Three files without a partition and two by `p`; those of the newest spec are few.
+    assert (report.groups, report.rewritten_data_files_count) == (1, 5)
+    assert set(table.files()["spec_id"].to_pylist()) == {2}
+    assert read(table) == before
+    assert table.rewrite_data_files().rewritten_data_files_count == 0
+
+
+def test_files_of_old_specs_go_with_those_of_no_partition(lake):
+    table = create(lake, files=3)
+    with table.evolve().update_spec() as update:
+        update.add_identity("p")
+    table = lake.table("shop.t")
+    for number in (100, 101):
+        table.append(rows(number).set_column(1, "p", pa.array([None], pa.int32())))
+        table.append(rows(2 * number))
+    report = table.rewrite_data_files()
+    assert (report.groups, report.rewritten_data_files_count) == (1, 5)
+    assert table.rewrite_data_files().rewritten_data_files_count == 0
+
+
+def test_rows_of_many_files_meet_in_their_new_partitions(lake):
+    table = create(lake, files=0)
+    for number in range(8):
+        held = rows(*range(number * 5000, number * 5000 + 5000))
+        texts = [random.randbytes(16).hex() for _ in range(len(held))]
+        table.append(held.set_column(2, "v", pa.array(texts)))
+    with table.evolve().update_spec() as update:
+        update.add_field("id", BucketTransform(5), "by_id")
+    table = lake.table("shop.t")
+    before = read(table)
+    size = 2 * table.files()["file_size_in_bytes"][0].as_py()
+    options = {"target-file-size-bytes": str(size), "min-input-files": "2"}
+    report = table.rewrite_data_files(options=options)
+    # Four new files' worth of rows, and each of five partitions gets one file.
+    assert (report.rewritten_data_files_count, report.added_data_files_count) == (8, 5)
+    assert read(table) == before
+    assert table.rewrite_data_files(options=options).rewritten_data_files_count == 0
 
 
 def test_rows_come_out_sorted(lake, version):
