@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rowlake import transaction
+    from rowlake.maintain.cleanup import purge as purging
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.result import Result
     from rowlake.sql import execute
     from rowlake.verbs import create, create_as, ingest_directory, relation
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
+    (purging,) = deferred("rowlake.maintain.cleanup", "purge")
     (execute,) = deferred("rowlake.sql", "execute")
     create, create_as, ingest_directory, relation = deferred(
         "rowlake.verbs", "create create_as ingest_directory relation"
@@ -190,7 +192,8 @@ class Lake:
     ) -> None:
         """Drop a table; `purge` deletes its files too."""
         if not if_exists or self.exists(name):
-            catalog_tables.drop_table(self.catalog, name, purge=purge)
+            drop = purging.drop_with_files if purge else catalog_tables.drop_table
+            drop(self.catalog, name)
 
     def rename_table(self, name: str | tuple[str, ...], to: str | tuple[str, ...]) -> Table:
         """Rename a table."""

@@ -11,12 +11,12 @@ from rowlake.catalog.failures import failing, is_of_database
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.metadata import read_metadata
 from rowlake.catalog.names import folder_name, levels_of, near, quoted, table_levels
-from rowlake.catalog.purge import files_of, gc_allowed
+from rowlake.catalog.purge import gc_allowed
 from rowlake.errors import InvalidStatementError, TableNotFoundError
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from pyiceberg.catalog import Catalog
 
@@ -79,32 +79,30 @@ def register_table(catalog: Catalog, name: Name, metadata_location: str) -> Tabl
     return load_table(catalog, identifier)
 
 
-def drop_table(catalog: Catalog, name: Name, *, purge: bool = False) -> None:
-    """Take a table out of the catalog; with `purge` delete its files too.
+def drop_table(catalog: Catalog, name: Name) -> None:
+    """Take a table out of the catalog.
 
-    The file-system catalog has no table without its folder, so there the folder always goes.
+    The file-system catalog has no table without its folder, so there the folder goes too.
     """
-    if purge:
-        return _purge(load_table(catalog, name))
     identifier = table_levels(name)
     with failing(catalog, f"drop {quoted(identifier)}", identifier):
         try:
             catalog.drop_table(identifier)
         except (theirs.NoSuchTableError, theirs.NoSuchNamespaceError) as error:
             raise _not_found(catalog, identifier) from error
-    return None
 
 
-def _purge(handle: TableHandle) -> None:
+def purge_table(handle: TableHandle, files_of: Callable[[TableHandle], Collection[str]]) -> None:
+    """Drop a table, then delete its files (`files_of`); REST catalogs do that by themselves."""
     gc_allowed(handle)
     with failing(handle.catalog, f"drop {handle.name}", handle.identifier):
         if _purges_itself(handle.catalog):
-            return handle.catalog.purge_table(handle.identifier)
+            handle.catalog.purge_table(handle.identifier)
+            return
         files = files_of(handle)
         handle.catalog.drop_table(handle.identifier)
         handle.storage.delete(files)
         _remove_empty_folders(handle)
-    return None
 
 
 def _purges_itself(catalog: Catalog) -> bool:

@@ -18,7 +18,7 @@ caller's to remove. A writer never fails because of a compaction that lands here
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from rowlake.commit.history import files_landed, snapshots_since
 from rowlake.commit.rebase import Rebased
 from rowlake.commit.validate import DATA, REMOVES_DATA, Breach
 from rowlake.iceberg.metadata import view_of
+from rowlake.model.distinct import distinct
 from rowlake.model.files import Status
 from rowlake.scan.deletes import positions_in
 from rowlake.write.marks import Marked, MarkWriter
@@ -51,11 +52,37 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class _Found:
+    """What others did to the sources up to a head: removed them, or deleted rows of them.
+
+    `by_value` are sources that equality deletes may reach; nobody knows which rows these are.
+    """
+
+    head: int | None = None
+    gone: frozenset[str] = frozenset()
+    rows: Mapping[str, Positions] = field(default_factory=dict)
+    by_value: frozenset[str] = frozenset()
+
+    @property
+    def is_nothing(self) -> bool:
+        """True where the sources are as they were."""
+        return not (self.gone or self.rows or self.by_value)
+
+    def with_more(self, more: _Found) -> _Found:
+        """Return what there is to tell after some more snapshots."""
+        rows = dict(self.rows)
+        for location, positions in more.rows.items():
+            rows[location] = distinct(rows[location], positions) if location in rows else positions
+        return _Found(more.head, self.gone | more.gone, rows, self.by_value | more.by_value)
+
+
+@dataclass
 class Carry:
     """One compaction; `delete_folder` is where marks are written.
 
     `locate` finds rows of sources in the outputs of a part that are in another order, as
-    `RewrittenPart.placed` does of others; it gives None where it cannot tell.
+    `RewrittenPart.placed` does of others; it gives None where it cannot tell. What was found at one
+    head is kept for the next: who loses to many small commits must not be later with each.
     """
 
     change: Change
@@ -63,6 +90,8 @@ class Carry:
     storage: Storage
     delete_folder: str
     locate: Locate | None = None
+    _found: _Found = field(default_factory=_Found, init=False)
+    _rebased: Rebased | None = field(default=None, init=False)
 
     @property
     def marked(self) -> frozenset[str]:
@@ -75,14 +104,35 @@ class Carry:
         since = snapshots_since(handle, self.change.branch, start)
         if since is None:
             return Breach(f"snapshot {start}, which it read, is no longer in the branch's history")
-        if not since:
-            return Rebased(self.change)
+        seen = [snapshot.snapshot_id for snapshot in since]
+        if self._found.head in seen:
+            since = since[seen.index(self._found.head) + 1 :]
+        else:
+            self._found, self._rebased = _Found(), None
         view = view_of(handle, ref=self.change.branch)
-        gone = self._removed(view, since)
-        theirs = self._theirs(view, since)
-        if not gone and not theirs:
+        more = self._done_by(view, since) if since else _Found(self._found.head)
+        self._found = self._found.with_more(more)
+        if self._found.is_nothing:
             return Rebased(self.change)
-        return self._carried(view, gone, theirs)
+        if self._rebased is None or not more.is_nothing:
+            carried = self._carried(view)
+            if isinstance(carried, Breach):
+                return carried
+            self._rebased = carried
+        return self._rebased
+
+    def _done_by(self, view: TableView, since: list[SnapshotInfo]) -> _Found:
+        """Return what these snapshots did to the sources."""
+        rows, by_value = dict[str, "Positions"](), set[str]()
+        for location, deletes in self._theirs(view, since).items():
+            marking = [one.delete for one in deletes if not one.is_equality]
+            positions = positions_in(marking, location, self.storage)
+            if len(positions):
+                rows[location] = positions
+            if len(marking) < len(deletes):
+                by_value.add(location)
+        gone = self._removed(view, since)
+        return _Found(since[-1].snapshot_id, gone, rows, frozenset(by_value))
 
     def _removed(self, view: TableView, since: list[SnapshotInfo]) -> frozenset[str]:
         """Return the sources that are no longer in the table."""
@@ -111,14 +161,13 @@ class Carry:
         entries = live_deletes(since[-1], view, self.storage, written_by=ids)
         return deletes_for(places, added_by(entries, ids), view.specs)
 
-    def _carried(
-        self, view: TableView, gone: frozenset[str], theirs: Mapping[str, list[Applying]]
-    ) -> Rebased | Breach:
+    def _carried(self, view: TableView) -> Rebased | Breach:
+        gone = self._found.gone
         kept, empty, marks = [], set[str](), []
         for part in self.parts:
             if all(source.location in gone for source in part.sources):
                 continue
-            placed = self._placed(part, gone, theirs)
+            placed = self._placed(part)
             if placed is None:
                 continue
             kept.append(part)
@@ -143,20 +192,16 @@ class Carry:
         )
         return Rebased(change, tuple(dict.fromkeys(written["location"].to_pylist())))
 
-    def _placed(
-        self, part: RewrittenPart, gone: frozenset[str], theirs: Mapping[str, list[Applying]]
-    ) -> dict[str, Positions] | None:
+    def _placed(self, part: RewrittenPart) -> dict[str, Positions] | None:
         """Return the rows of outputs that others deleted; None where that is not known."""
-        rows: dict[str, Positions | None] = {}
+        found, rows = self._found, dict[str, "Positions | None"]()
         for source in part.sources:
-            deletes = theirs.get(source.location, [])
-            if source.location in gone:
+            if source.location in found.gone:
                 rows[source.location] = None
-            elif any(one.is_equality for one in deletes) and not self._still_reached(part):
+            elif source.location in found.by_value and not self._still_reached(part):
                 return None
-            elif any(not one.is_equality for one in deletes):
-                found = positions_in([one.delete for one in deletes], source.location, self.storage)
-                rows[source.location] = found
+            elif source.location in found.rows:
+                rows[source.location] = found.rows[source.location]
         if not rows or part.keeps_order:
             return part.placed(rows)
         return None if self.locate is None else self.locate(part, rows)
@@ -170,6 +215,8 @@ class Carry:
 
     def _added(self, kept: list[RewrittenPart], empty: set[str]) -> pa.Table:
         wanted = [o.location for part in kept for o in part.outputs if o.location not in empty]
+        if len(wanted) == self.change.added_data.num_rows:
+            return self.change.added_data  # and its manifests stay what they are
         locations = self.change.added_data["location"]
         return self.change.added_data.filter(pc.is_in(locations, pa.array(wanted, pa.string())))
 

@@ -83,7 +83,7 @@ class ManifestSet:
         """Return the live entries of one manifest (a table of one row)."""
         spec_id = manifest["partition_spec_id"][0].as_py()
         found = read_manifests(manifest, self.view, self.storage)
-        return found.get(spec_id, self.empty_entries(spec_id))
+        return found[spec_id] if spec_id in found else self.empty_entries(spec_id)
 
     def empty_entries(self, spec_id: int) -> pa.Table:
         """Return no entries of a spec."""
@@ -143,12 +143,13 @@ class ManifestSet:
     def remove(
         self, manifests: pa.Table, is_removed: Callable[[pa.Table], pa.Array]
     ) -> tuple[pa.Table, pa.Table]:
-        """Rewrite every manifest that holds a removed file.
+        """Rewrite every manifest that holds a removed file; those that hold no other become one.
 
         `is_removed` marks the rows of a table of entries. Returns the manifests of the new
         snapshot and what was removed (`SUMMARY_COLUMNS` + `partition_key`).
         """
         kept, removed = [MANIFESTS.empty_table()], [no_summary_rows()]
+        emptied: dict[tuple[int, int], list[pa.Table]] = {}
         for index in range(manifests.num_rows):
             manifest = manifests.slice(index, 1)
             entries = self.entries_of(manifest)
@@ -157,9 +158,13 @@ class ManifestSet:
                 kept.append(manifest)
                 continue
             removed.append(summary_rows(entries.filter(mask)))
-            spec_id = manifest["partition_spec_id"][0].as_py()
+            kind = manifest["partition_spec_id"][0].as_py(), manifest["content"][0].as_py()
             rewritten = self.rewritten_entries(entries, mask)
-            kept.append(self.write(rewritten, spec_id, manifest["content"][0].as_py()))
+            if pc.all(mask).as_py():
+                emptied.setdefault(kind, []).append(rewritten)
+            else:
+                kept.append(self.write(rewritten, *kind))
+        kept += [self.write(pa.concat_tables(all_of), *kind) for kind, all_of in emptied.items()]
         return pa.concat_tables(kept), pa.concat_tables(removed)
 
     def rewritten_entries(self, entries: pa.Table, removed: pa.Array) -> pa.Table:

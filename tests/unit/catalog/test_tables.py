@@ -29,6 +29,7 @@ from rowlake.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from rowlake.maintain.cleanup.purge import drop_with_files
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -155,7 +156,7 @@ def test_a_warehouse_with_an_odd_path_works(
         assert again.load_table("ns.t").scan().to_arrow().num_rows == 2
         if kind is None:
             tables.rename_table(again, "ns.t", "ns.u")
-        tables.drop_table(again, "ns.t" if kind else "ns.u", purge=True)
+        drop_with_files(again, "ns.t" if kind else "ns.u")
         left = [name for name in files_below(tmp_path) if not name.endswith("catalog.db")]
         assert left == []
 
@@ -366,13 +367,13 @@ def test_purging_deletes_the_bytes_unless_they_are_shared(
 ) -> None:
     before = files_below(tmp_path)
     tables.create_table(catalog, "ns.p", definition)
-    tables.drop_table(catalog, "ns.p", purge=True)
+    drop_with_files(catalog, "ns.p")
     assert files_below(tmp_path) == before
     tables.create_table(
         catalog, "ns.q", Definition(definition.schema, properties={"gc.enabled": "false"})
     )
     with pytest.raises(InvalidStatementError, match=r"gc\.enabled"):
-        tables.drop_table(catalog, "ns.q", purge=True)
+        drop_with_files(catalog, "ns.q")
     assert tables.table_exists(catalog, "ns.q")
 
 

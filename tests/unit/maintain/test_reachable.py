@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyiceberg.table.statistics import PartitionStatisticsFile, StatisticsFile
-from pyiceberg.table.update import SetPartitionStatisticsUpdate, SetStatisticsUpdate
+from pyiceberg.table.update import (
+    RemoveSnapshotsUpdate,
+    SetPartitionStatisticsUpdate,
+    SetStatisticsUpdate,
+)
 
 from rowlake.catalog.commit import commit_updates
-from rowlake.catalog.purge import files_of
+from rowlake.catalog.io import StorageFileIO
 from rowlake.maintain.cleanup import reachable as module
+from rowlake.maintain.cleanup.purge import locations_of
 from rowlake.maintain.cleanup.reachable import (
     REACHABLE,
     Kind,
@@ -29,6 +35,8 @@ from tests.lakes import SALES, make_lake, sales
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rowlake.catalog.handle import TableHandle
 
 
 @pytest.fixture(scope="module", params=["1", "2", "3"], ids=["v1", "v2", "v3"])
@@ -89,12 +97,50 @@ def add_statistics(table: Any) -> None:
     commit_updates(table.handle, updates, ())
 
 
+def walked(handle: TableHandle) -> set[str]:
+    """Return what a plain walk through the metadata finds, one object after the other."""
+    metadata, io = handle.metadata, StorageFileIO(dict(handle.io_properties))
+    found = {entry.metadata_file for entry in metadata.metadata_log}
+    found |= {handle.metadata_location, f"{metadata.location}/metadata/version-hint.text"}
+    found |= {one.statistics_path for one in metadata.statistics}
+    found |= {one.statistics_path for one in metadata.partition_statistics}
+    for snapshot in metadata.snapshots:
+        found.add(snapshot.manifest_list)
+        for manifest in snapshot.manifests(io):
+            found.add(manifest.manifest_path)
+            entries = manifest.fetch_manifest_entry(io, discard_deleted=False)
+            found |= {entry.data_file.file_path for entry in entries}
+    return found
+
+
+def test_purging_takes_all_that_a_walk_finds(table):
+    found = locations_of(table.handle)
+    assert len(found) == len(set(found))
+    assert set(found) == walked(table.handle)
+
+
+def test_purging_takes_files_whose_snapshot_is_gone(tmp_path):
+    with make_lake(tmp_path / "lake") as lake:
+        lake.create_namespace("db")
+        made = lake.create_table("db.t", SALES)
+        made.append(sales(5))
+        first = made.handle.metadata.current_snapshot_id
+        (removed,) = made.files()["file_path"].to_pylist()
+        made.append(sales(5, 10))
+        made.delete("id < 5")
+        commit_updates(made.handle, [RemoveSnapshotsUpdate(snapshot_ids=[first])], ())
+        handle = lake.table("db.t").handle
+        assert removed in locations_of(handle)
+        assert set(locations_of(handle)) == walked(handle)
+        lake.drop_table("db.t", purge=True)
+        assert not Path(removed).exists()
+
+
 def test_all_that_any_snapshot_names_is_reached_once(table):
     found = reachable(table.handle)
     assert found.schema == REACHABLE
     assert len(set(locations(found))) == found.num_rows
-    hint = f"{table.location}/metadata/version-hint.text"
-    assert set(locations(found)) == files_of(table.handle) | {hint}
+    assert set(locations(found)) == walked(table.handle)
     assert {name.rpartition("/")[2] for name in locations(found, Kind.STATISTICS)} == {
         "a.stats",
         "b.parquet",
@@ -138,7 +184,7 @@ def test_reading_part_by_part_finds_the_same(table, monkeypatch):
     manifests = manifests_of(table.handle)
     whole = files_in(table.handle, manifests)
     monkeypatch.setattr(module, "PART_BYTES", 1)
-    assert sum(1 for _ in module._parts(manifests)) == manifests.num_rows
+    assert sum(1 for _ in module.some_at_a_time(manifests)) == manifests.num_rows
     assert sorted(locations(files_in(table.handle, manifests))) == sorted(locations(whole))
 
 

@@ -7,8 +7,9 @@ import random
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyiceberg.transforms import BucketTransform, IdentityTransform
 
-from rowlake.commit import loop
+from rowlake.commit import carry, loop
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from tests.lakes import files_in, make_lake, rows_of
 
@@ -69,6 +70,21 @@ def meanwhile(monkeypatch, *others):
         return before(self, handle)
 
     monkeypatch.setattr(loop.Commit, "run", run)
+
+
+def before_each_swap(monkeypatch, *others):
+    """Have each of the others commit before one attempt, so that it is lost."""
+    waiting = list(others)
+    swap = loop.commit_updates
+
+    def lose(*args, **kwargs):
+        if waiting:
+            with monkeypatch.context() as patch:
+                patch.setattr(loop, "commit_updates", swap)
+                waiting.pop(0)()
+        return swap(*args, **kwargs)
+
+    monkeypatch.setattr(loop, "commit_updates", lose)
 
 
 def test_small_files_become_one(lake, version):
@@ -213,6 +229,54 @@ def test_files_that_others_rewrite_meanwhile_are_not_doubled(lake, version, monk
     assert ids(table) == [i for i in range(50) if i != 4]
 
 
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_who_loses_often_looks_at_each_commit_once(lake, version, monkeypatch):
+    table = create(lake, version, **{"commit.retry.min-wait-ms": "1"})
+    other = lake.table("shop.t")
+    before_each_swap(
+        monkeypatch,
+        lambda: other.delete("id = 4", mode="merge-on-read"),
+        lambda: other.delete("id = 5", mode="merge-on-read"),
+        lambda: other.append(rows(100)),
+        lambda: other.delete("id IN (7, 33)", mode="merge-on-read"),
+        lambda: other.delete("id >= 50 AND id < 60"),
+    )
+    looked, files_landed = [], carry.files_landed
+
+    def look(view, snapshots, *args, **kwargs):
+        looked.extend(snapshot.snapshot_id for snapshot in snapshots)
+        return files_landed(view, snapshots, *args, **kwargs)
+
+    monkeypatch.setattr(carry, "files_landed", look)
+    report = table.rewrite_data_files()
+    assert (report.rewritten_data_files_count, report.given_up_files_count) == (5, 1)
+    assert len(looked) == len(set(looked)) == 5
+    read(table)
+    assert ids(table) == [i for i in range(50) if i not in (4, 5, 7, 33)] + [100]
+
+
+def test_a_branch_that_is_rolled_back_meanwhile_is_looked_at_anew(lake, monkeypatch):
+    table = create(lake, **{"commit.retry.min-wait-ms": "1"})
+    other, start = lake.table("shop.t"), table.handle.metadata.current_snapshot_id
+    before_each_swap(
+        monkeypatch,
+        lambda: other.delete("id = 4", mode="merge-on-read"),
+        lambda: other.rollback_to(snapshot_id=start),
+        lambda: other.delete("id = 5", mode="merge-on-read"),
+    )
+    assert table.rewrite_data_files().rewritten_data_files_count == 6
+    assert ids(table) == [i for i in range(60) if i != 5]
+
+
+def test_manifests_of_which_no_file_is_left_become_one(lake, version):
+    table = create(lake, version)
+    table.rewrite_data_files()
+    manifests = table.inspect("manifests")
+    counts = ("added_data_files_count", "existing_data_files_count", "deleted_data_files_count")
+    found = sorted(zip(*(manifests[name].to_pylist() for name in counts), strict=True))
+    assert found == [(0, 0, 6), (1, 0, 0)]
+
+
 def test_two_compactions_at_once_leave_every_row_once(lake, version, monkeypatch):
     table = create(lake, version)
     before = read(table)
@@ -240,6 +304,56 @@ def test_old_specs_go_into_the_new_one(lake, version):
     report = table.rewrite_data_files()
     assert (report.rewritten_data_files_count, report.added_data_files_count) == (6, 2)
     assert read(table) == before
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_files_of_several_old_specs_are_one_group(lake, version):
+    table = create(lake, version, files=3)
+    for number, (field, by) in enumerate((("p", IdentityTransform()), ("id", BucketTransform(2)))):
+        with table.evolve().update_spec() as update:
+            update.add_field(field, by, f"by_{field}")
+        table = lake.table("shop.t")
+        table.append(rows(100 + 2 * number, 101 + 2 * number))
+    before = read(table)
+    assert table.optimize(dry_run=True).planned[0].verb == "rewrite_data_files"
+    report = table.rewrite_data_files()
+    # Three files without a partition and two by `p`; those of the newest spec are few.
+    assert (report.groups, report.rewritten_data_files_count) == (1, 5)
+    assert set(table.files()["spec_id"].to_pylist()) == {2}
+    assert read(table) == before
+    assert table.rewrite_data_files().rewritten_data_files_count == 0
+
+
+def test_files_of_old_specs_go_with_those_of_no_partition(lake):
+    table = create(lake, files=3)
+    with table.evolve().update_spec() as update:
+        update.add_identity("p")
+    table = lake.table("shop.t")
+    for number in (100, 101):
+        table.append(rows(number).set_column(1, "p", pa.array([None], pa.int32())))
+        table.append(rows(2 * number))
+    report = table.rewrite_data_files()
+    assert (report.groups, report.rewritten_data_files_count) == (1, 5)
+    assert table.rewrite_data_files().rewritten_data_files_count == 0
+
+
+def test_rows_of_many_files_meet_in_their_new_partitions(lake):
+    table = create(lake, files=0)
+    for number in range(8):
+        held = rows(*range(number * 5000, number * 5000 + 5000))
+        texts = [random.randbytes(16).hex() for _ in range(len(held))]
+        table.append(held.set_column(2, "v", pa.array(texts)))
+    with table.evolve().update_spec() as update:
+        update.add_field("id", BucketTransform(5), "by_id")
+    table = lake.table("shop.t")
+    before = read(table)
+    size = 2 * table.files()["file_size_in_bytes"][0].as_py()
+    options = {"target-file-size-bytes": str(size), "min-input-files": "2"}
+    report = table.rewrite_data_files(options=options)
+    # Four new files' worth of rows, and each of five partitions gets one file.
+    assert (report.rewritten_data_files_count, report.added_data_files_count) == (8, 5)
+    assert read(table) == before
+    assert table.rewrite_data_files(options=options).rewritten_data_files_count == 0
 
 
 def test_rows_come_out_sorted(lake, version):

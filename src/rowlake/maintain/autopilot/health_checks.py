@@ -69,13 +69,13 @@ def small_files(survey: Survey) -> SmallFiles:
     """Return the small files; `mergeable` are those that rewrite_data_files would take."""
     target = parse_integer(survey.view.properties, TARGET_PROPERTY, TARGET_BYTES)
     small = survey.sizes < SMALL_SHARE * target
-    width = survey.partition_count
-    counts = np.bincount(survey.partitions[small], minlength=width)
-    sizes = np.bincount(survey.partitions[small], survey.sizes[small], minlength=width)
+    groups, width = survey.groups, len(survey.groups)
+    counts = np.bincount(groups[small], minlength=width)
+    sizes = np.bincount(groups[small], survey.sizes[small], minlength=width)
     merged = (counts >= LEAST_INPUT_FILES) | ((counts > 1) & (sizes > target))
     left = np.maximum(np.ceil(sizes / target), 1)
     gone = int(np.maximum(counts - left, 0)[merged].sum())
-    return SmallFiles(target, small, small & merged[survey.partitions], gone)
+    return SmallFiles(target, small, small & merged[groups], gone)
 
 
 def check_small_files(survey: Survey) -> Finding:

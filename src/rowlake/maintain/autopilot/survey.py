@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from rowlake.errors import StorageError
 from rowlake.iceberg.metadata import view_of
+from rowlake.maintain.compact.file_groups import group_keys
 from rowlake.model.files import Content
 from rowlake.model.predicate import TRUE
 from rowlake.model.transform import partition_path
@@ -122,6 +123,15 @@ class Survey:
             found.append(numbers + first)
             first += len(distinct)
         return np.concatenate(found)
+
+    @cached_property
+    def groups(self) -> Numbers:
+        """The number of each data file's group: files that a compaction may bring together."""
+        keys = [
+            group_keys(table, is_written=spec_id == self.view.default_spec_id)
+            for spec_id, table in self.plan.data.items()
+        ]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *keys]), return_inverse=True)[1]
 
     @property
     def of_current_spec(self) -> Numbers:

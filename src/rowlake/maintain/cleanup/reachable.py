@@ -113,7 +113,7 @@ def parts_of_files(
     """Yield `files_in` part by part; a file may come in several parts."""
     view = view_of(handle)
     read = reader_of(engine)
-    for part in _parts(_with_live_files(manifests)):
+    for part in some_at_a_time(_with_live_files(manifests)):
         found = read(part, view, handle.storage, columns=("location", "content"))
         for files in found.values():
             named = pa.table([files["location"], files["content"]], names=REACHABLE.names)
@@ -126,7 +126,7 @@ def _with_live_files(manifests: pa.Table) -> pa.Table:
     return manifests.filter(pc.fill_null(pc.greater(live, 0), True))
 
 
-def _parts(manifests: pa.Table) -> Iterator[pa.Table]:
+def some_at_a_time(manifests: pa.Table) -> Iterator[pa.Table]:
     """Yield manifests in their order, some of `PART_BYTES` together."""
     if not manifests.num_rows:
         return

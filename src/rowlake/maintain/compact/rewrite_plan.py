@@ -1,10 +1,10 @@
 """Which data files a compaction rewrites, and in which groups.
 
 Comes in: a table at a snapshot, a filter and options. Goes out: `FileGroup`s. The rules are those
-of Iceberg's planner: a file is picked for its size, or for its deletes; the files of a partition
-are packed into groups of bounded size; a group is worth its work if it has enough files, enough
-bytes, a file that is too large, or deletes to fold in. Picking is columnar: only picked files
-become objects.
+of Iceberg's planner: a file is picked for its size, or for its deletes; the files of a partition,
+and those of all specs but the one that is written (`file_groups`), are packed into groups of
+bounded size; a group is worth its work if it has enough files, enough bytes, a file that is too
+large, or deletes to fold in. Picking is columnar: only picked files become objects.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from rowlake.maintain.compact.file_groups import group_keys
 from rowlake.maintain.options import GB, JOB_ORDERS, FileSizes, Given
 from rowlake.model.files import Content
 from rowlake.model.values import encode_partitions
 from rowlake.plan.files import plan_files
 from rowlake.plan.metrics import one_array
-from rowlake.plan.ranges import partition_keys
 from rowlake.plan.tasks import whole_files
 from rowlake.write.properties import MB, parse_integer
 
@@ -127,7 +127,7 @@ def _ordering(given: Given) -> int:
 
 @dataclass(frozen=True)
 class FileGroup:
-    """Data files of one partition (or of older specs) that are rewritten together.
+    """Data files of one partition, or of older specs, that are rewritten together.
 
     `partitions` are encoded, one for each file; `live_bytes` is what of the files is not deleted.
     """
@@ -166,9 +166,9 @@ class Planned:
 
 @dataclass(frozen=True)
 class _Picked:
-    """Files of one spec that are candidates: rows of the plan's table, and what is known."""
+    """Files that are candidates: of which spec, which row of its table, and what is known."""
 
-    spec_id: int
+    spec_ids: Numbers
     rows: Numbers
     sizes: Numbers
     deleted: Numbers
@@ -192,11 +192,8 @@ def plan_groups(
 ) -> Planned:
     """Return the groups to rewrite, in the order of the work."""
     plan = plan_files(view, where, storage, whole_files=True, read=read)
-    groups = [
-        group
-        for spec_id in sorted(plan.data)
-        for group in _groups(plan, _picked(plan, spec_id, options), options)
-    ]
+    found = [_picked(plan, spec_id, options) for spec_id in sorted(plan.data)]
+    groups = _groups(plan, _joined(found), options) if found else []
     return Planned(_ordered(groups, options), plan.file_count)
 
 
@@ -210,18 +207,21 @@ def _picked(plan: FilePlan, spec_id: int, options: RewriteOptions) -> _Picked:
     many |= (deleted > 0) & (deleted >= options.delete_ratio_threshold * records)
     wanted = options.sizes.outside(sizes) | many | options.rewrite_all
     rows = np.flatnonzero(wanted)
-    keys = _keys(plan, spec_id, options)
-    return _Picked(spec_id, rows, sizes[rows], deleted[rows], records[rows], many[rows], keys[rows])
+    keys = group_keys(table, is_written=spec_id == options.output_spec_id)
+    return _Picked(
+        np.full(len(rows), spec_id),
+        rows,
+        sizes[rows],
+        deleted[rows],
+        records[rows],
+        many[rows],
+        keys[rows],
+    )
 
 
-def _keys(plan: FilePlan, spec_id: int, options: RewriteOptions) -> Numbers:
-    """Return a number per file that tells partitions apart; one for all where the spec goes."""
-    table = plan.data[spec_id]
-    if spec_id != options.output_spec_id:
-        return np.zeros(table.num_rows, np.int64)
-    partitions = one_array(table.column("partition"))
-    keys, _ = partition_keys(partitions, partitions.slice(0, 0))
-    return np.asarray(keys)
+def _joined(parts: Sequence[_Picked]) -> _Picked:
+    names = _Picked.__dataclass_fields__
+    return _Picked(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def _deleted_rows(plan: FilePlan, applied: Applied, records: Numbers) -> Numbers:
@@ -239,7 +239,7 @@ def _deleted_rows(plan: FilePlan, applied: Applied, records: Numbers) -> Numbers
 
 
 def _packed(picked: _Picked, options: RewriteOptions) -> list[Numbers]:
-    """Return sets of places in `picked`: of one partition each, in order, of bounded size."""
+    """Return sets of places in `picked`: of one key each, in order, of bounded size."""
     order = np.argsort(picked.keys, kind="stable")
     groups: list[Numbers] = []
     current: list[int] = []
@@ -267,20 +267,30 @@ def _is_worth(picked: _Picked, places: Numbers, options: RewriteOptions) -> bool
 
 def _groups(plan: FilePlan, picked: _Picked, options: RewriteOptions) -> list[FileGroup]:
     kept = [places for places in _packed(picked, options) if _is_worth(picked, places, options)]
-    if not kept:
-        return []
-    rows = picked.rows[np.concatenate(kept)]
-    table = plan.data[picked.spec_id].take(pa.array(rows))
-    files = whole_files(replace(plan, data={picked.spec_id: table}), picked.spec_id)
-    encoded = encode_partitions(one_array(table.column("partition"))).to_pylist()
-    groups, start = [], 0
+    files: dict[int, tuple[FileTask, Partition]] = {}
+    if kept:
+        files = _files_at(plan, picked, np.concatenate(kept))
+    groups = []
     for places in kept:
-        end = start + len(places)
-        live_bytes = float(picked.live_bytes[places].sum())
-        partitions = tuple(tuple(partition) for partition in encoded[start:end])
-        groups.append(FileGroup(tuple(files[start:end]), partitions, live_bytes))
-        start = end
+        held, partitions = zip(*(files[place] for place in places.tolist()), strict=True)
+        groups.append(FileGroup(held, partitions, float(picked.live_bytes[places].sum())))
     return groups
+
+
+def _files_at(
+    plan: FilePlan, picked: _Picked, places: Numbers
+) -> dict[int, tuple[FileTask, Partition]]:
+    """Return files, each with its encoded partition, by their places."""
+    found: dict[int, tuple[FileTask, Partition]] = {}
+    for spec_id in np.unique(picked.spec_ids[places]).tolist():
+        of_spec = places[picked.spec_ids[places] == spec_id]
+        table = plan.data[spec_id].take(pa.array(picked.rows[of_spec]))
+        files = whole_files(replace(plan, data={spec_id: table}), spec_id)
+        encoded = encode_partitions(one_array(table.column("partition"))).to_pylist()
+        found.update(
+            zip(of_spec.tolist(), zip(files, map(tuple, encoded), strict=True), strict=True)
+        )
+    return found
 
 
 def _ordered(groups: list[FileGroup], options: RewriteOptions) -> list[FileGroup]:

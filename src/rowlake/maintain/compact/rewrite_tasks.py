@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,15 +75,22 @@ class Making:
 
     def order_of(self, group: FileGroup) -> RowOrder | None:
         """Return the order of the rows of a group; by partition first where they change it."""
-        if self.layout.keeps_order:
+        if self.layout.keeps_order and not self._is_dealt_out(group):
             return None
-        moves = self._moves(group)
-        clusters = tuple(
+        clusters = self._clusters if self._moves(group) else ()
+        return RowOrder(self.write.schema, clusters, self.layout.sort, self.layout.zorder)
+
+    def _is_dealt_out(self, group: FileGroup) -> bool:
+        """Tell whether rows of several tasks go into the same partitions: each would write all."""
+        return self._moves(group) and bool(self._clusters) and len(self._runs(group)) > 1
+
+    @cached_property
+    def _clusters(self) -> tuple[SortField, ...]:
+        return tuple(
             SortField(field.source_id, field.transform)
             for field in self.write.spec.fields
-            if moves and field.transform != "void"
+            if field.transform != "void"
         )
-        return RowOrder(self.write.schema, clusters, self.layout.sort, self.layout.zorder)
 
     def _moves(self, group: FileGroup) -> bool:
         """Tell whether rows go from older specs into partitions that only they themselves know."""
@@ -115,10 +123,13 @@ class Making:
     def is_large(self, group: FileGroup, *, is_alone: bool = False) -> bool:
         """Tell whether a group is ordered and has more rows than one task should hold in memory.
 
-        One that is alone, so that other tasks would have nothing to do, is so much sooner.
+        One that is alone, so that other tasks would have nothing to do, is so much sooner; one
+        that is ordered by partition alone is so from two tasks on.
         """
+        if self.layout.keeps_order:
+            return self._is_dealt_out(group)
         most = min(ALONE_BYTES, ONE_TASK_BYTES) if is_alone else ONE_TASK_BYTES
-        return not self.layout.keeps_order and self.memory_of(group) > most
+        return self.memory_of(group) > most
 
     def tasks(self, groups: Sequence[FileGroup]) -> list[RewriteTask]:
         """Return the tasks of some groups: one for each run of files, or for each ordered group."""
