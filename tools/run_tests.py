@@ -27,16 +27,23 @@ from rowlake.errors import EngineError
 
 ROOT = Path(__file__).resolve().parent.parent
 # Long parts first, so that no lane ends much later than the others; unit tests before all, so that
-# a plain mistake shows early. Folders that are not named here are a part each, at the end.
+# a plain mistake shows early. Tests of servers wait more than they compute, and few need Spark.
+# Folders that are not named here are a part each, at the end.
 PARTS = (
     ("unit",),
-    ("faults",),
     ("interop",),
     ("spark",),
     ("sql",),
-    ("spark/test_other_sessions.py",),
-    ("interop/test_lake_on_servers.py",),
+    ("faults",),
     ("model", "concurrency"),
+    (
+        "interop/test_catalog_postgres.py",
+        "interop/test_catalog_rest.py",
+        "interop/test_catalog_s3.py",
+        "interop/test_transactions_on_servers.py",
+        "interop/test_lake_on_servers.py",
+    ),
+    ("spark/test_other_sessions.py",),
 )
 LANES = 3
 KINDS = ("failures", "errors", "skipped")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.parts.java_tables import GRANULARITIES
 from tests.parts.rows import rows_of
 
 
@@ -42,7 +43,7 @@ def test_java_reads_what_we_deleted_and_deletes_on(lake, java, name, version, mo
     check(lake, java, name, 93)
 
 
-@pytest.mark.parametrize("granularity", ["file", "partition"])
+@pytest.mark.parametrize(("version", "granularity"), GRANULARITIES)
 def test_java_maintains_tables_that_we_deleted_from(lake, java, name, version, granularity):
     make(java, name, version, f"'write.delete.granularity'='{granularity}'")
     lake.table(name).delete("id < 4 OR v = '100'", mode="merge-on-read")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tests.parts.java_tables import commit_equality_deletes, load
+from tests.parts.java_tables import GRANULARITIES, commit_equality_deletes, load
 from tests.parts.rows import rows_of
 
 
@@ -21,7 +21,7 @@ def same_rows(lake, java, name: str) -> list:
     return expected
 
 
-@pytest.mark.parametrize("granularity", ["file", "partition"])
+@pytest.mark.parametrize(("version", "granularity"), GRANULARITIES)
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 def test_position_deletes_and_vectors(lake, java, name, version, granularity, file_format):
     java(

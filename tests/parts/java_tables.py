@@ -11,6 +11,10 @@ import pyarrow.parquet as pq
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# A format version with the granularity of its deletes; vectors are of one data file, whatever the
+# property says.
+GRANULARITIES = [(2, "file"), (2, "partition"), (3, "file")]
+
 
 def load(spark: Any, location: str | Path) -> Any:
     """Return Java's `Table` of a folder of the Hadoop catalog."""

@@ -9,6 +9,7 @@ Prints a line per check and, last, how many passed; leaves with 1 where one fail
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import traceback
@@ -33,7 +34,12 @@ def open_session(kind: str, address: str) -> Any:
         from pyspark.sql import SparkSession
 
         return SparkSession.builder.remote(address).getOrCreate()
-    small = {"spark.sql.shuffle.partitions": "2", "spark.executor.memory": "1g"}
+    small = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.executor.memory": "1g",
+        # Drivers take these from the environment, executors do not.
+        "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
+    }
     session, _ = make_session({"spark.master": address, "spark.driver.memory": "1g", **small})
     return session
 
