@@ -21,6 +21,7 @@ from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.metadata import Definition
 from rowlake.catalog.outcome import Landed
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
+from rowlake.maintain.cleanup.purge import drop_with_files
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -94,10 +95,10 @@ def check_tables_and_namespaces(catalog: Catalog, *, renames: bool) -> None:
     else:
         with pytest.raises(UnsupportedFeatureError):
             tables.rename_table(catalog, odd.name, "ns.plain")
-        tables.drop_table(catalog, odd.name, purge=True)
+        drop_with_files(catalog, odd.name)
     with pytest.raises(InvalidStatementError, match="not empty"):
         tables.drop_namespace(catalog, "ns")
-    tables.drop_table(catalog, "ns.inner.t", purge=True)
+    drop_with_files(catalog, "ns.inner.t")
     tables.drop_namespace(catalog, "ns.inner")
     with pytest.raises(TableNotFoundError):
         tables.load_table(catalog, "ns.inner.t")

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-COMMAND = "import sys; from rowlake.cli.app import main; sys.exit(main())"
+# As on a terminal: what is started in the background would ignore Ctrl-C.
+COMMAND = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from rowlake.cli.app import main
+sys.exit(main())
+"""
 KEYS, BATCH, GONE = 500, 20, 10
 PATIENCE_SECONDS = 120
 

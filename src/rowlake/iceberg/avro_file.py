@@ -12,6 +12,7 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -96,6 +97,7 @@ def _try_datafusion(
     DataFusion loops for ever over rows that run beyond their block. It cannot be stopped then,
     so it runs in a thread of its own that is left behind, and the file is not given to it again.
     """
+    import_module("datafusion")  # which may take long by itself, on a busy machine
     answers: SimpleQueue[pa.Table | None] = SimpleQueue()
 
     def run() -> None:

@@ -29,6 +29,14 @@ def crew():
     found.end()
 
 
+@pytest.fixture
+def interruptible():
+    """A process that was started in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def run(crew, kernel, tasks):
     with reporting("x", False) as reporter:
         return run_here(kernel, tasks, OUTPUT, reporter, crew)
@@ -63,7 +71,7 @@ def test_a_lost_process_is_an_error_and_another_takes_its_place(crew):
     assert run(crew, kernels.doubled, [1, 2, 3])["n"].to_pylist() == [2, 4, 6]
 
 
-def test_ctrl_c_does_not_wait_for_tasks(crew):
+def test_ctrl_c_does_not_wait_for_tasks(crew, interruptible):
     timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
