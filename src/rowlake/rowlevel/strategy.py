@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.verbs.write import WriteOptions
 
-# With `auto`, a file of which at least this share goes is rewritten. Measured (bench case `share`):
-# from about half on, copying what is left costs no more than marking what goes; below it, marks are
-# far cheaper to write and slow a read down by little.
-REWRITTEN_SHARE = 0.5
+# With `auto`, a file of which at least this share goes is rewritten: what is left is then cheap to
+# copy beside what every later read would have to skip.
+REWRITTEN_SHARE = 0.3
 
 
 class Mode(str, enum.Enum):
