@@ -31,7 +31,7 @@ from rowlake.rowlevel.blind_kernel import UpsertContext, upsert_kernel
 from rowlake.rowlevel.delete_scope import delete_scope, scope_updates
 from rowlake.rowlevel.key_sets import key_sets
 from rowlake.rowlevel.strategy import Deletes, deletes_of
-from rowlake.rowlevel.unique import Keys, column_id, latest_column
+from rowlake.rowlevel.unique import Keys, column_id, key_order, latest_column
 from rowlake.storage.files import Storage
 from rowlake.verbs.match import matched_batches, matched_frame, matched_names
 from rowlake.verbs.outcome import Phases
@@ -235,12 +235,6 @@ def _written(
         with suppress(RowlakeError):
             remove_attempt(context.data, Storage(view.io_properties))
         raise
-
-
-def key_order(keys: Keys) -> tuple[SortField, ...]:
-    """Return the order in which rows of equal keys are neighbours, the latest last."""
-    latest = () if keys.latest_id is None else (keys.latest_id,)
-    return tuple(SortField(each, "identity") for each in (*keys.field_ids, *latest))
 
 
 def key_groups(view: TableView, keys: Keys) -> tuple[SortField, ...]:

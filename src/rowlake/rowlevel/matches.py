@@ -23,7 +23,7 @@ from rowlake.rowlevel.source import flags
 from rowlake.scan.kernel import picked_rows, scan_kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 POSITION = pa.field(POS_COLUMN, pa.int64(), metadata={FIELD_ID: str(POS_COLUMN_ID).encode()})
 _SAMPLES = 10
+_FEW_ROWS = 4096  # which are read in one go: a read costs more than their columns
 _NONE = np.empty(0, np.int64)
 
 
@@ -274,11 +275,32 @@ def _without_unchanged(task: ChangeTask, file: FileTask, found: Changes) -> Chan
 def _differs(
     task: ChangeTask, file: FileTask, clause: TaskClause, found: Changes, rows: Numbers
 ) -> NDArray[np.bool_]:
+    """Return which rows a clause changes; of many rows, most are told by their first columns."""
+    result = np.zeros(len(rows), np.bool_)
+    same = np.arange(len(rows))
+    names = list(clause.values)
+    step = 1 if len(rows) > _FEW_ROWS else len(names)
+    while names and len(same):
+        values = {name: clause.values[name] for name in names[:step]}
+        differs = _differs_in(task, file, values, found, rows[same])
+        result[same[differs]] = True
+        same, names = same[~differs], names[step:]
+        step *= 2
+    return result
+
+
+def _differs_in(
+    task: ChangeTask,
+    file: FileTask,
+    values: Mapping[str, str | pa.Array],
+    found: Changes,
+    rows: Numbers,
+) -> NDArray[np.bool_]:
     result, start = np.zeros(len(rows), np.bool_), 0
-    for batch in _columns_at(task, file, list(clause.values), found.positions[rows]):
+    for batch in _columns_at(task, file, list(values), found.positions[rows]):
         some = rows[start : start + batch.num_rows]
         differs = np.zeros(batch.num_rows, np.bool_)
-        for name, value in clause.values.items():
+        for name, value in values.items():
             new = assigned(value, found.rows, found.source[some])
             differs |= ~are_equal(batch.column(name), new)
         result[start : start + batch.num_rows] = differs

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.model.schema import Schema
+from rowlake.model.transform import apply_transform
 from rowlake.model.values import encode
 from rowlake.rowlevel.unique import unique_rows
 from rowlake.scan.kernel import scan_kernel
@@ -43,6 +44,8 @@ WHOLE = 0  # the only part where rows are not dealt out
 NO_FILE = -1  # rows that belong to no target file
 _INLINE_BYTES = 256 * 1024
 _CHUNK_BYTES = 64 * 1024 * 1024
+_HASH = f"bucket[{2**31 - 1}]"
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 STAGED = pa.schema(
     [
@@ -75,7 +78,8 @@ class Dealing:
 class StageContext:
     """What all staging tasks share: `schema` of the staged rows, `keys` whose bounds are kept.
 
-    With `unique`, rows come sorted by key, and there must be one for each (`unique_rows`).
+    With `unique`, rows come sorted by key, and there must be one for each (`unique_rows`). With
+    `slices`, each part is dealt out further, by key (`sliced`).
     """
 
     schema: Schema
@@ -84,6 +88,7 @@ class StageContext:
     folder: str
     io_properties: Mapping[str, str]
     unique: Keys | None = None
+    slices: int = 1
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,10 @@ def stage_batches(
     if context.unique is not None:
         rows = unique_rows(rows, context.unique)
     for table in _chunks(rows):
-        yield _stage(context, table)
+        parts = dealt(table, context.dealing)
+        if context.slices > 1:
+            parts = sliced(parts, context.keys, context.slices)
+        yield describe(context, [(part, one) for part, some in parts for one in some.to_batches()])
 
 
 def stage_scan(
@@ -151,11 +159,9 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting).combine_chunks()
 
 
-def _stage(context: StageContext, table: pa.Table) -> pa.RecordBatch:
-    parts = [
-        (part, one) for part, some in dealt(table, context.dealing) for one in some.to_batches()
-    ]
-    if table.nbytes <= _INLINE_BYTES:
+def describe(context: StageContext, parts: list[tuple[int, pa.RecordBatch]]) -> pa.RecordBatch:
+    """Keep rows of some parts; return where they are, as rows of `STAGED`."""
+    if sum(batch.nbytes for _, batch in parts) <= _INLINE_BYTES:
         described = [{"data": _stream(batch), "batch": 0} for _, batch in parts]
     else:
         location = f"{context.folder}/{uuid.uuid4()}.arrow"
@@ -182,6 +188,32 @@ def dealt(table: pa.Table, dealing: Dealing) -> Iterator[tuple[int, pa.Table]]:
         yield from _by_partition(table, dealing.spec, dealing.target, dealing.partition_keys)
     else:
         yield WHOLE, table
+
+
+def sliced(
+    parts: Iterable[tuple[int, pa.Table]], keys: tuple[str, ...], slices: int
+) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the rows of each part in slices, rows of equal keys in one; see `part_of_slice`."""
+    for part, rows in parts:
+        numbers = _hashes(rows, keys) % np.uint64(slices)
+        for number, some in _grouped(rows, numbers.astype(np.int32)):
+            yield part + PARTS * number, some
+
+
+def part_of_slice(number: int) -> int:
+    """Return the part that a slice is of."""
+    return number % PARTS
+
+
+def _hashes(rows: pa.Table, keys: tuple[str, ...]) -> NDArray[np.uint64]:
+    """Return a number of each row that tells nothing of its partition; equal keys have one."""
+    found = np.zeros(rows.num_rows, np.uint64)
+    for name in keys:
+        if not pa.types.is_boolean(rows.schema.field(name).type):
+            own = apply_transform(_HASH, _one(rows[name])).fill_null(0)
+            found = found * np.uint64(31) + np.asarray(own).astype(np.uint64)
+    # A bucket of the table is made of the same hash: other bits of a product are as good as new.
+    return (found * _MIXER) >> np.uint64(40)
 
 
 def _by_file(table: pa.Table, files: pa.Array) -> Iterator[tuple[int, pa.Table]]:

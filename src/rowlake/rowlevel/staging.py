@@ -18,6 +18,13 @@ import pyarrow as pa
 
 from rowlake.errors import RowlakeError
 from rowlake.model.schema import FIELD_ID, Schema
+from rowlake.rowlevel.one_per_key import (
+    are_small,
+    slices_for,
+    stage_units,
+    unit_tasks,
+    units_of,
+)
 from rowlake.rowlevel.operation import Staged
 from rowlake.rowlevel.staged import (
     STAGED,
@@ -30,13 +37,16 @@ from rowlake.rowlevel.staged import (
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rowlake.engine.spark import Engine
+    from rowlake.engine.spark import Engine, Kernel
     from rowlake.model.task import ScanTask
     from rowlake.model.view import TableView
     from rowlake.rowlevel.unique import Keys
     from rowlake.scan.plain import PlainTask
+
+# Bytes of rows in memory for each byte of a Parquet file, about.
+_UNPACKED = 4
 
 
 @dataclass(frozen=True)
@@ -95,23 +105,52 @@ class Staging:
             None if shape.unique is None else replace(shape.unique, schema=schema),
         )
         kernel = partial(stage_batches, context)
-        label = f"staging for {self._view.name}"
-        if isinstance(rows, (ScanRows, PlainRows)):
-            found = self._engine.run(
-                partial(stage_scan, context, rows.columns)
-                if isinstance(rows, ScanRows)
-                else partial(stage_plain, context),
-                rows.tasks,
-                STAGED,
-                size_in_bytes=rows.size_in_bytes,
-                label=label,
-                progress=progress,
-            )
+        run = partial(self._run, progress=progress)
+        if isinstance(rows, ScanRows):
+            found = run(partial(stage_scan, context, rows.columns), rows.tasks, rows.size_in_bytes)
+        elif isinstance(rows, PlainRows) and context.unique is not None:
+            found = _one_per_key(context, rows, run, self._engine.parallelism)
+        elif isinstance(rows, PlainRows):
+            found = run(partial(stage_plain, context), rows.tasks, rows.size_in_bytes)
         elif hasattr(rows, "mapInArrow"):
-            found = self._engine.consume(rows, kernel, STAGED, label=label, progress=progress)
+            found = self._engine.consume(rows, kernel, STAGED, label=self._label, progress=progress)
         else:
             found = _local(kernel(rows))
         return replace(Staged(schema.arrow, shape.keys, shape.dealing), rows=found)
+
+    @property
+    def _label(self) -> str:
+        return f"staging for {self._view.name}"
+
+    def _run(
+        self, kernel: Kernel, tasks: Sequence[Any], size_in_bytes: int, *, progress: Any
+    ) -> pa.Table:
+        return self._engine.run(
+            kernel,
+            tasks,
+            STAGED,
+            size_in_bytes=size_in_bytes,
+            label=self._label,
+            progress=progress,
+        )
+
+
+def _one_per_key(
+    context: StageContext, rows: PlainRows, run: Callable[..., pa.Table], slots: int
+) -> pa.Table:
+    """Stage rows as they come, then sorted by key; a source that is dealt badly, once more."""
+    loose = replace(context, unique=None)
+    slices = 1 if context.dealing.spec else slices_for(_UNPACKED * rows.size_in_bytes)
+    staged = run(
+        partial(stage_plain, replace(loose, slices=slices)), rows.tasks, rows.size_in_bytes
+    )
+    units = units_of(staged)
+    if not are_small(units):
+        slices *= slices_for(max(unit.size_in_bytes for unit in units))
+        again = partial(stage_plain, replace(loose, slices=slices))
+        units = units_of(run(again, rows.tasks, rows.size_in_bytes))
+    size_in_bytes = sum(unit.size_in_bytes for unit in units)
+    return run(partial(stage_units, context), unit_tasks(units, slots), size_in_bytes)
 
 
 def _local(batches: Iterable[pa.RecordBatch]) -> pa.Table:

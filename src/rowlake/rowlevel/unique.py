@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import CardinalityError, InvalidStatementError, SchemaMismatchError, shown
+from rowlake.model.partition import SortField
 from rowlake.write.partitions import column_at
 
 if TYPE_CHECKING:
@@ -73,6 +74,12 @@ def column_id(name: str, schema: Schema) -> int:
             f"There is no column {name}. The columns are {shown(schema.arrow.names)}."
         )
     return int(found.metadata[b"PARQUET:field_id"])
+
+
+def key_order(keys: Keys) -> tuple[SortField, ...]:
+    """Return the order in which rows of equal keys are neighbours, the latest last."""
+    latest = () if keys.latest_id is None else (keys.latest_id,)
+    return tuple(SortField(each, "identity") for each in (*keys.field_ids, *latest))
 
 
 def unique_rows(batches: Iterable[pa.RecordBatch], keys: Keys) -> Iterator[pa.RecordBatch]:

@@ -18,14 +18,16 @@ from rowlake.errors import InvalidStatementError, SchemaMismatchError
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import WRITE_DEFAULT, Schema
 from rowlake.model.values import from_json
-from rowlake.rowlevel.blind import blind_upsert, key_groups, key_order, upsert_keys
+from rowlake.rowlevel.blind import blind_upsert, key_groups, upsert_keys
 from rowlake.rowlevel.change import change_rows
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
-from rowlake.rowlevel.staging import Shape, staging
+from rowlake.rowlevel.staging import PlainRows, Shape, staging
 from rowlake.rowlevel.strategy import Deletes, deletes_of
 from rowlake.rowlevel.task import Matching, TaskClause
+from rowlake.rowlevel.unique import key_order
 from rowlake.verbs.match import matched_batches, matched_frame, matched_names
+from rowlake.verbs.plain_parquet import FileSource
 from rowlake.verbs.source import ArrowSource, names_of, read_if_small, source_of
 from rowlake.verbs.write import view_for_write
 from rowlake.write.conform import conform
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from rowlake.verbs.write import WriteOptions
 
 _UPDATE, _REJECT = "update", "reject"
+# Larger files are sorted by Spark, which needs no room for two copies of them.
+_SORTED_BYTES = 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -118,15 +122,23 @@ def _dealing(view: TableView, keys: tuple[str, ...]) -> Dealing:
 
 
 def _in_order(source: Source, engine: Engine, view: TableView, keys: Keys, given: list[str]) -> Any:
-    """Return the source's rows with those of equal keys side by side."""
+    """Return the source's rows with those of equal keys side by side; files, which tasks sort."""
     order = key_order(keys)
     if isinstance(source, ArrowSource):
         schema = Schema(pa.schema([view.schema.arrow.field(name) for name in given]))
         batches = matched_batches(source.schema, source.batches, view)
         rows = [conform(batch, schema) for batch in batches if len(batch)]
         return sort_batches(rows, order, schema) if rows else []
+    if isinstance(source, FileSource) and _is_sorted_here(source, engine):
+        names = source.schema.names
+        chosen = source.select([(name, names[at]) for name, at in matched_names(names, view)])
+        return PlainRows(tuple(chosen.tasks(engine.parallelism)), chosen.size_in_bytes)
     frame = matched_frame(source.frame, view)
     return engine.clustered(frame, key_groups(view, keys), order, view.schema)
+
+
+def _is_sorted_here(source: FileSource, engine: Engine) -> bool:
+    return engine.is_one_machine and source.size_in_bytes <= _SORTED_BYTES
 
 
 def _change(view: TableView, keys: Keys, given: list[str], if_exists: str) -> RowChange:
