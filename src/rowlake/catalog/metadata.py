@@ -12,6 +12,7 @@ import uuid
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError as PydanticValidationError
@@ -181,7 +182,7 @@ def parse_metadata(data: bytes, location: str) -> TableMetadata:
     """Return the metadata in these bytes, compressed or not."""
     try:
         text = gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data
-        metadata = TableMetadataUtil.parse_raw(text.decode())
+        metadata = _parsed(text)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise CorruptTableError(
             location, f"not a text of JSON ({error})", advice=_ADVICE
@@ -193,6 +194,36 @@ def parse_metadata(data: bytes, location: str) -> TableMetadata:
             f"Cannot read {location}: the table is encrypted, which is not supported."
         )
     return metadata
+
+
+class _Recent:
+    """What the texts seen last hold: a statement looks at a table several times."""
+
+    _MOST = 8
+
+    def __init__(self) -> None:
+        self._found: dict[bytes, TableMetadata] = {}
+        self._lock = Lock()
+
+    def get(self, text: bytes) -> TableMetadata | None:
+        with self._lock:
+            return self._found.get(text)
+
+    def put(self, text: bytes, metadata: TableMetadata) -> None:
+        with self._lock:
+            self._found.pop(text, None)
+            self._found[text] = metadata
+            if len(self._found) > self._MOST:
+                self._found.pop(next(iter(self._found)))
+
+
+_RECENT = _Recent()
+
+
+def _parsed(text: bytes) -> TableMetadata:
+    found = _RECENT.get(text) or TableMetadataUtil.parse_raw(text.decode())
+    _RECENT.put(text, found)
+    return found
 
 
 def unreadable(
@@ -221,6 +252,7 @@ def unreadable(
 def to_bytes(metadata: TableMetadata, location: str) -> bytes:
     """Return the JSON of metadata, compressed where the file's name says so."""
     text = metadata.model_dump_json().encode()
+    _RECENT.put(text, metadata)
     return gzip.compress(text) if is_compressed(location) else text
 
 
