@@ -139,3 +139,15 @@ def test_merge_stages_files_without_spark_rows(spark, lake, folder):
     )
     assert result.rows_updated == 1000
     assert table.df().where("name = 'n1!'").count() == 1
+
+
+@pytest.mark.parametrize("layout", ["", "PARTITIONED BY (bucket(4, id))"], ids=str)
+def test_upsert_sorts_large_files_without_spark_rows(spark, lake, folder, layout, monkeypatch):
+    monkeypatch.setattr("rowlake.verbs.source.SMALL_BYTES", 0)
+    monkeypatch.setattr("rowlake.plan.tasks.LEAST_TASK_BYTES", 1000)
+    lake.sql(f"CREATE TABLE db.t (id bigint, name string, at timestamp) {layout}")
+    table = lake.table("db.t")
+    table.append(ROWS.slice(0, 10).set_column(1, "name", pa.array(["old"] * 10)))
+    result = table.upsert(spark.read.parquet(folder), keys=["id"])
+    assert (result.rows_updated, result.rows_inserted) == (10, 990)
+    assert table.arrow().sort_by("id").select(ROWS.column_names).to_pydict() == ROWS.to_pydict()
