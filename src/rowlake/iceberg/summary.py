@@ -88,7 +88,9 @@ def _changed_partitions(added: pa.Table, removed: pa.Table) -> int:
     keys = pa.concat_tables(
         [files.select(["spec_id", "partition_key"]) for files in (added, removed)]
     )
-    return int(keys.group_by(["spec_id", "partition_key"]).aggregate([]).num_rows)
+    return int(
+        keys.group_by(["spec_id", "partition_key"], use_threads=False).aggregate([]).num_rows
+    )
 
 
 def _totals(counted: Mapping[str, int], parent: Mapping[str, str] | None) -> dict[str, str]:

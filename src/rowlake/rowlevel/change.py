@@ -439,7 +439,7 @@ def _unwrapped(structs: pa.ChunkedArray) -> pa.Table:
 
 def _written(files: pa.Table) -> int:
     """Return the bytes of files; vectors that share one Puffin file count it once."""
-    sizes = files.select(["location", "file_size_in_bytes"]).group_by("location")
+    sizes = files.select(["location", "file_size_in_bytes"]).group_by("location", use_threads=False)
     found = sizes.aggregate([("file_size_in_bytes", "max")])["file_size_in_bytes_max"]
     return int(pc.sum(found).as_py() or 0)
 

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from rowlake.verbs.write import WriteOptions
 
 _UPDATE, _REJECT = "update", "reject"
-# Larger files are sorted by Spark, which needs no room for two copies of them.
-_SORTED_BYTES = 1024 * 1024 * 1024
+# Larger files are sorted by Spark: here, two unpacked copies of them need room on the disk.
+_SORTED_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
