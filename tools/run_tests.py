@@ -32,10 +32,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = (
     ("unit",),
     ("interop",),
-    ("spark",),
     ("sql",),
+    ("spark",),
+    ("spark/test_other_sessions.py",),
     ("faults",),
-    ("model", "concurrency"),
     (
         "interop/test_catalog_postgres.py",
         "interop/test_catalog_rest.py",
@@ -43,7 +43,7 @@ PARTS = (
         "interop/test_transactions_on_servers.py",
         "interop/test_lake_on_servers.py",
     ),
-    ("spark/test_other_sessions.py",),
+    ("model", "concurrency"),
 )
 LANES = 3
 KINDS = ("failures", "errors", "skipped")

@@ -51,7 +51,7 @@ class RowlakeEditor(Editor):
 
     def fresh(self, start: Base) -> None:
         self.drop()
-        self.start = start
+        self.start, self.said = start, {}
         name = self.name.replace("-", "_")
         self.table = tables.copy_of(self.lab, start.java, name, self.properties())
 
