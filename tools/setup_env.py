@@ -35,10 +35,12 @@ def install_packages(venv: Path, python: Path) -> None:
     uv = venv / "bin" / "uv"
     if not uv.exists():
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "uv")
-    install = [uv, "pip", "install", "-q", "--python", python]
+    # Compiled once: where Python may not write beside its sources, every start would do it again.
+    install = [uv, "pip", "install", "-q", "--compile-bytecode", "--python", python]
     run(*install, "--require-hashes", "-r", "requirements/dev.lock")
     run(*install, "hatchling", "editables")
     run(*install, "--no-deps", "--no-build-isolation", "-e", ".")
+    run(python, "-m", "compileall", "-q", "src")
 
 
 def java_version(java: str) -> int:

@@ -97,7 +97,8 @@ def expiry(lab: Lab) -> list[Contestant]:
             partial(_expire, lab, name, table),
             lambda _: sum(1 for path in table.data.rglob("*.parquet")),
         )
-        return Contestant(name, (step,), prepare)
+        # Iceberg's procedures take half a minute, in which the JVM warms up.
+        return Contestant(name, (step,), prepare, needs_warmup=name == "rowlake")
 
     return entrants(lab.wanted(*CALLERS), make)
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 # A group of files heavier than this many fair shares is split among tasks.
 _SKEW = 1.5
+# Groups of files that share no part give as many new files in several tasks as in one, so little
+# work is enough for a task.
+_LEAST_APART_BYTES = 3 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,9 @@ def _bins(placed: list[Placed], slots: int) -> list[list[Placed]]:
         groups[one.parts].append(one)
     total = sum(one.weight for one in placed)
     count = task_count(total, SPLIT_BYTES, slots)
+    if count == 1:
+        held = sum(one.file.file_size_in_bytes for one in placed)
+        count = max(1, min(slots, len(groups), held // _LEAST_APART_BYTES))
     fair = total / count if count else 0.0
     pieces: list[list[Placed]] = []
     for group in groups.values():
