@@ -10,6 +10,8 @@ import signal
 import threading
 import uuid
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowlake.engine.failures import is_spark_error, translated
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+
+_LOOK_SECONDS = 0.05
+_MOST_SECONDS = 5.0
+# Spark Connect does not tell which tasks run on.
+_UNSEEN_TASKS_SECONDS = 1.0
 
 
 def is_remote(spark: SparkSession) -> bool:
@@ -42,12 +49,13 @@ def run_job(
     watched = _remote_job if is_remote(spark) else _classic_job
     with (
         reporting(label, progress) as reporter,
-        watched(spark, label, reporter) as cancel,
-        _cancelled_on_interrupt(cancel) as interrupted,
+        watched(spark, label, reporter) as job,
+        _cancelled_on_interrupt(job.cancel) as interrupted,
     ):
         try:
             return action()
         except Exception as cause:
+            _await(job)
             # A cancelled job fails; that must not hide why it was cancelled.
             if interrupted.is_set():
                 raise KeyboardInterrupt from None
@@ -58,6 +66,28 @@ def run_job(
                 raise
             # The chain would print Java's stack; our error says all there is to say.
             raise error from None
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What can be done about a job: `active_tasks` is None where nobody tells."""
+
+    cancel: Callable[[], None]
+    active_tasks: Callable[[], int] | None = None
+
+
+def _await(job: _Job) -> None:
+    """Let the tasks of a failed job end: Spark tells them to, and does not wait for it.
+
+    Who cleans up behind the job would miss what they write meanwhile.
+    """
+    if job.active_tasks is None:
+        sleep(_UNSEEN_TASKS_SECONDS)
+        return
+    until = monotonic() + _MOST_SECONDS
+    with suppress(Exception):  # of a session that is gone, which the caller is about to hear
+        while job.active_tasks() and monotonic() < until:
+            sleep(_LOOK_SECONDS)
 
 
 @contextmanager
@@ -93,7 +123,7 @@ def _quietly(cancel: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _classic_job(spark: Any, label: str, reporter: Reporter) -> Iterator[Callable[[], None]]:
+def _classic_job(spark: Any, label: str, reporter: Reporter) -> Iterator[_Job]:
     context = spark.sparkContext
     group = f"rowlake-{uuid.uuid4()}"
     before = {key: context.getLocalProperty(key) for key in GROUP_PROPERTIES}
@@ -101,7 +131,7 @@ def _classic_job(spark: Any, label: str, reporter: Reporter) -> Iterator[Callabl
     tracker = context.statusTracker()
     try:
         with watching(lambda: _count_tasks(tracker, group), reporter):
-            yield lambda: context.cancelJobGroup(group)
+            yield _Job(lambda: context.cancelJobGroup(group), lambda: _active_tasks(tracker, group))
     finally:
         # None takes a property away.
         for key, value in before.items():
@@ -109,15 +139,21 @@ def _classic_job(spark: Any, label: str, reporter: Reporter) -> Iterator[Callabl
 
 
 def _count_tasks(tracker: Any, group: str) -> tuple[int, int]:
-    done = total = 0
+    stages = list(_stages(tracker, group))
+    return sum(one.numCompletedTasks for one in stages), sum(one.numTasks for one in stages)
+
+
+def _active_tasks(tracker: Any, group: str) -> int:
+    return sum(stage.numActiveTasks for stage in _stages(tracker, group))
+
+
+def _stages(tracker: Any, group: str) -> Iterator[Any]:
     for job_id in tracker.getJobIdsForGroup(group):
         job = tracker.getJobInfo(job_id)
         for stage_id in job.stageIds if job else ():
             stage = tracker.getStageInfo(stage_id)
             if stage:
-                done += stage.numCompletedTasks
-                total += stage.numTasks
-    return done, total
+                yield stage
 
 
 @contextmanager
@@ -125,7 +161,7 @@ def _remote_job(
     spark: Any,
     label: str,  # noqa: ARG001 - tags cannot hold free text
     reporter: Reporter,
-) -> Iterator[Callable[[], None]]:
+) -> Iterator[_Job]:
     tag = f"rowlake-{uuid.uuid4()}"
 
     def heard(stages: Any, **_: Any) -> None:
@@ -136,7 +172,7 @@ def _remote_job(
     spark.addTag(tag)
     spark.registerProgressHandler(heard)
     try:
-        yield lambda: spark.interruptTag(tag)
+        yield _Job(lambda: spark.interruptTag(tag))
     finally:
         spark.removeProgressHandler(heard)
         spark.removeTag(tag)
