@@ -3,7 +3,9 @@
 Comes in: how many histories, the seed, the number of steps of each, how many seconds at most, how
 many processes. Goes out: the seed, the number of histories and operations, and the first history
 that went wrong, cut down to the steps that it needs. A history has a number, and comes out the same
-whenever seed, number and steps are the same, whatever process runs it.
+whenever seed, number and steps are the same, whatever process runs it. Every table is read by
+rowlake and compared with a plain oracle; at the end of some histories PyIceberg, of fewer Iceberg
+Java reads it too.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
@@ -29,14 +32,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.histories.driver import driver_lake, run, tight_limits
 from tests.histories.history import Divergence, run_history
+from tests.histories.readers import FOR_PYICEBERG, check_java, check_pyiceberg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from tests.histories.history import History
 
 REPORT_SECONDS = 30
 MEMORY = Path("/dev/shm")  # what tables there lose in a crash of the machine, no history needs
+PYICEBERG_EACH, JAVA_EACH = 5, 20  # of so many histories each of them reads one
 _PROCESS = ExitStack()
-_LAKES: list[Any] = []
+_GROUNDS: list[Ground] = []
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,11 @@ class Done:
     operations: int = 0
     divergence: str | None = None
 
+    @property
+    def reader(self) -> str | None:
+        """Return who else reads its table."""
+        return reader_of(self.number)
+
 
 @dataclass
 class Tally:
@@ -54,19 +66,22 @@ class Tally:
     steps: int
     histories: int = 0
     operations: int = 0
+    read_by: Counter[str] = field(default_factory=Counter)
     failed: list[int] = field(default_factory=list)
     started: float = field(default_factory=monotonic)
 
     def add(self, done: Done) -> None:
         self.histories += 1
         self.operations += done.operations
+        self.read_by.update([done.reader] if done.reader else [])
         self.failed += [] if done.divergence is None else [done.number]
 
     def __str__(self) -> str:
         return (
             f"seed {self.seed}, {self.steps} steps: {self.histories} histories, "
             f"{self.operations} operations, {len(self.failed)} divergences "
-            f"in {monotonic() - self.started:.0f} s"
+            f"in {monotonic() - self.started:.0f} s; also read by PyIceberg: "
+            f"{self.read_by['PyIceberg']}, by Iceberg Java: {self.read_by['Java']}"
         )
 
 
@@ -78,42 +93,95 @@ def sources(seed: str, number: int, places: list[int]) -> list[random.Random]:
     return [random.Random(f"{seed}:{number}:{place}") for place in (0, *places)]
 
 
-def attempt(lake: Any, seed: str, number: int, places: list[int]) -> int:
+def reader_of(number: int) -> str | None:
+    """Return who else reads the table of a history, if anybody."""
+    if number % JAVA_EACH == JAVA_EACH - 1:
+        return "Java"
+    return "PyIceberg" if number % PYICEBERG_EACH == 0 else None
+
+
+class Ground:
+    """Where the histories of one process are run: a folder of its own."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._lake = _PROCESS.enter_context(driver_lake(f"{folder}/lake"))
+
+    @cached_property
+    def _java(self) -> tuple[Any, Callable[[str], Any]]:
+        """A lake in a folder that is Iceberg Java's catalog too, and Java's SQL."""
+        warehouse = Path(self._folder, "java")
+        warehouse.mkdir()
+        lake = _PROCESS.enter_context(driver_lake(str(warehouse), "filesystem"))
+        return lake, _PROCESS.enter_context(java_sql(warehouse))
+
+    def run(self, number: int, randoms: list[random.Random]) -> History:
+        """Run one history, and let its reader look at the table."""
+        reader = reader_of(number)
+        lake = self._java[0] if reader == "Java" else self._lake
+        options = FOR_PYICEBERG if reader == "PyIceberg" else {}
+        with tight_limits(tight=number % 2 == 0):
+            history = run_history(lake, randoms, run, **options)
+        if reader == "Java":
+            check_java(history, self._java[1])
+        elif reader == "PyIceberg":
+            check_pyiceberg(history)
+        return history
+
+
+@contextmanager
+def java_sql(warehouse: Path) -> Iterator[Callable[[str], Any]]:
+    """Give SQL by Iceberg's Java library, which has a folder as its catalog `java`."""
+    from rowlake.engine.session import make_session
+    from tests.spark_session import QUICK, iceberg_settings
+
+    found = iceberg_settings(warehouse)
+    if not found:
+        sys.exit("Iceberg's Java runtime cannot be had, nor therefore the histories be read by it")
+    interrupt = signal.getsignal(signal.SIGINT)
+    settings = {"spark.master": "local[1]", "spark.driver.memory": "1g", **QUICK, **found}
+    session, _ = make_session(settings)
+    signal.signal(signal.SIGINT, interrupt)  # Spark's own would only stop its jobs
+    try:
+        yield session.sql
+    finally:
+        session.stop()
+
+
+def attempt(ground: Ground, seed: str, number: int, places: list[int]) -> int:
     """Run one history and return how many operations it had; raises `Divergence`."""
-    with tight_limits(tight=number % 2 == 0):
-        history = run_history(lake, sources(seed, number, places), run)
+    history = ground.run(number, sources(seed, number, places))
     shutil.rmtree(history.table.location.removeprefix("file://"), ignore_errors=True)
     return history.operations
 
 
-def cut_down(lake: Any, seed: str, number: int, places: list[int]) -> Divergence | None:
+def cut_down(ground: Ground, seed: str, number: int, places: list[int]) -> Divergence | None:
     """Return the divergence of the shortest history that still has one, steps taken out singly."""
     found = None
     for place in reversed(places):
         fewer = [each for each in places if each != place]
         try:
-            attempt(lake, seed, number, fewer)
+            attempt(ground, seed, number, fewer)
         except Divergence as error:
             places, found = fewer, error
     return found
 
 
 def outcome_of(seed: str, steps: int, number: int) -> Done:
-    """Run one history in this process's lake; one that goes wrong is cut down."""
-    (lake,), places = _LAKES, list(range(1, steps + 1))
+    """Run one history on this process's ground; one that goes wrong is cut down."""
+    (ground,), places = _GROUNDS, list(range(1, steps + 1))
     try:
-        return Done(number, attempt(lake, seed, number, places))
+        return Done(number, attempt(ground, seed, number, places))
     except Divergence as error:
-        return Done(number, divergence=str(cut_down(lake, seed, number, places) or error))
+        return Done(number, divergence=str(cut_down(ground, seed, number, places) or error))
 
 
 # --- many
 
 
 def start(folder: str) -> None:
-    """Give this process a lake of its own in a folder."""
-    place = tempfile.mkdtemp(dir=folder)
-    _LAKES[:] = [_PROCESS.enter_context(driver_lake(place))]
+    """Give this process a ground of its own in a folder."""
+    _GROUNDS[:] = [Ground(tempfile.mkdtemp(dir=folder))]
     gc.freeze()  # what is loaded stays, and need not be looked through again and again
 
 

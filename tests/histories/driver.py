@@ -250,8 +250,8 @@ _RUNNERS: dict[type, Any] = {
 
 
 @contextmanager
-def driver_lake(folder: str) -> Iterator[Lake]:
+def driver_lake(folder: str, catalog: str | None = None) -> Iterator[Lake]:
     """Give a lake with the namespace `db`, whose work is all done in this process."""
-    with Lake(open_catalog(folder, None), DriverEngine()) as lake:
-        lake.create_namespace("db")
+    with Lake(open_catalog(folder, catalog), DriverEngine()) as lake:
+        lake.create_namespace("db", if_not_exists=True)
         yield lake

@@ -42,7 +42,7 @@ def test_a_history_that_goes_wrong_is_cut_down(monkeypatch: pytest.MonkeyPatch) 
         return len(places)
 
     monkeypatch.setattr(fuzz, "attempt", attempted)
-    monkeypatch.setattr(fuzz, "_LAKES", [None])
+    monkeypatch.setattr(fuzz, "_GROUNDS", [None])
     tally = fuzz.Tally("any", 4)
     for number in (6, 7, 8):
         tally.add(fuzz.outcome_of("any", 4, number))

@@ -1,0 +1,59 @@
+"""Other libraries that read the table of a history: PyIceberg, and Iceberg Java in Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.table import StaticTable
+
+from tests.histories.history import Divergence
+from tests.parts.rows import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from tests.histories.history import History
+
+# What PyIceberg cannot read: equality deletes, Avro data files, and deletes in ORC.
+FOR_PYICEBERG: dict[str, Any] = {"blind": False, "formats": ("parquet",)}
+
+
+def check_pyiceberg(history: History) -> None:
+    """Check that PyIceberg reads the rows of every branch.
+
+    It reads a branch in the schema of its last snapshot, Java and rowlake in the table's: the
+    columns that both have are compared.
+    """
+    theirs = StaticTable.from_metadata(history.table.handle.metadata_location)
+    ours = {field.field_id: field.name for field in history.table.schema.fields}
+    for branch in history.rows if history.table.snapshots() else ():
+        scan = theirs.scan() if branch == "main" else theirs.scan().use_ref(branch)
+        both = {field.name: ours.get(field.field_id) for field in scan.projection().fields}
+        names = {name: own for name, own in both.items() if own is not None}
+        _check(
+            history,
+            f"PyIceberg on {branch}",
+            lambda scan=scan, names=names: scan.to_arrow().select(list(names)),
+            history.table.arrow(list(names.values()), ref=branch),
+        )
+
+
+def check_java(history: History, sql: Callable[[str], Any]) -> None:
+    """Check that Iceberg Java reads the rows of every branch; its catalog `java` has the table."""
+    for branch in history.rows:
+        text = f"SELECT * FROM java.{history.table.name} VERSION AS OF '{branch}'"
+        ours = history.table.arrow(ref=branch)
+        _check(history, f"Java on {branch}", lambda text=text: sql(text), ours)
+
+
+def _check(history: History, who: str, read: Callable[[], Any], ours: pa.Table) -> None:
+    try:
+        found = rows_of(read())
+    except Exception as error:
+        raise Divergence("\n".join([f"{who} fails: {error}", *history.log])) from error
+    wanted = rows_of(ours)
+    if found != wanted:
+        words = f"{who} reads\n  {found}\nnot\n  {wanted}"
+        raise Divergence("\n".join([words, *history.log]))
