@@ -101,6 +101,18 @@ def test_ctrl_c_cancels_the_job(engine, tmp_path):
     assert not tracker.getActiveJobsIds()
 
 
+def test_ctrl_c_in_a_call_to_java_that_is_no_job(spark, capfd):
+    main = threading.get_ident()
+    timer = threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT))
+    begun = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        spark._jvm.java.lang.Thread.sleep(60_000)
+    assert time.monotonic() - begun < 30
+    assert spark.range(3).count() == 3
+    assert "Traceback" not in capfd.readouterr().err
+
+
 EMPTY_TASKS = """
 import psutil
 from rowlake.engine.spark import Engine

@@ -6,8 +6,6 @@ Connect names it by tag.
 
 from __future__ import annotations
 
-import signal
-import threading
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,11 +13,11 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowlake.engine.failures import is_spark_error, translated
+from rowlake.engine.interrupts import cancelled_on_interrupt
 from rowlake.engine.progress import ProgressOption, Reporter, reporting, watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import FrameType
 
     from pyspark.sql import SparkSession
 
@@ -50,7 +48,7 @@ def run_job(
     with (
         reporting(label, progress) as reporter,
         watched(spark, label, reporter) as job,
-        _cancelled_on_interrupt(job.cancel) as interrupted,
+        cancelled_on_interrupt(job.cancel) as interrupted,
     ):
         try:
             return action()
@@ -88,38 +86,6 @@ def _await(job: _Job) -> None:
     with suppress(Exception):  # of a session that is gone, which the caller is about to hear
         while job.active_tasks() and monotonic() < until:
             sleep(_LOOK_SECONDS)
-
-
-@contextmanager
-def _cancelled_on_interrupt(cancel: Callable[[], None]) -> Iterator[threading.Event]:
-    """Cancel the job at once on Ctrl-C; the event tells that it happened.
-
-    PySpark waits for the job's end before KeyboardInterrupt can leave its call, so the job is
-    cancelled from the signal's handler, in a thread, since this one may be inside a call to Java.
-    """
-    interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted
-        return
-    previous = signal.getsignal(signal.SIGINT)
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        interrupted.set()
-        threading.Thread(target=_quietly, args=(cancel,), daemon=True).start()
-        if callable(previous):
-            previous(number, frame)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, previous)
-
-
-def _quietly(cancel: Callable[[], None]) -> None:
-    with suppress(Exception):
-        cancel()
 
 
 @contextmanager

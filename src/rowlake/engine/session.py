@@ -11,10 +11,12 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
+from rowlake.engine.interrupts import cancel_all_on_interrupt, held_back
 from rowlake.engine.java import cache_folder, java_home
 from rowlake.errors import EngineError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -65,16 +67,25 @@ def make_session(settings: dict[str, str] | None = None) -> tuple[SparkSession, 
     if context is not None and context.SparkContext._active_spark_context is not None:
         return _get_or_create({}), False
     _prepare_environment()
-    return _get_or_create({**local_settings(), **(settings or {})}), True
+    with held_back() as hold:
+        session = _get_or_create({**local_settings(), **(settings or {})}, hold)
+        cancel_all_on_interrupt(lambda: session.sparkContext.cancelAllJobs())
+    return session, True
 
 
-def _get_or_create(settings: dict[str, str]) -> SparkSession:
+def _get_or_create(
+    settings: dict[str, str], context_made: Callable[[], None] | None = None
+) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
+        if context_made is not None and "spark.remote" not in settings:
+            SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
+            context_made()
         return builder.getOrCreate()
     except Exception as cause:
         first = (str(cause).strip().splitlines() or [type(cause).__name__])[0]

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 import types
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -67,11 +69,14 @@ def builder(monkeypatch):
     module = types.ModuleType("pyspark.sql")
     module.SparkSession = types.SimpleNamespace(builder=made)
     monkeypatch.setitem(sys.modules, "pyspark.sql", module)
+    monkeypatch.setitem(sys.modules, "pyspark", mock.Mock())
     monkeypatch.delitem(sys.modules, "pyspark.core.context", raising=False)
     for name in ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT", "PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(session, "java_home", lambda: None)
-    return made
+    before = signal.getsignal(signal.SIGINT)
+    yield made
+    signal.signal(signal.SIGINT, before)
 
 
 def test_where_spark_is_configured_from_outside_nothing_is_set(builder, monkeypatch):
