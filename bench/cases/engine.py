@@ -85,5 +85,5 @@ def _per_task(name: str, work: Callable[[], None]) -> Contestant:
 
 
 CASES = [
-    Case("empty_task", f"{TASKS} Spark tasks that do nothing", contestants, rounds=5, warmups=2)
+    Case("empty_task", f"{TASKS} Spark tasks that do nothing", contestants, rounds=3, warmups=1)
 ]

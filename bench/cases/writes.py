@@ -65,6 +65,13 @@ def _writer(verb: str, lab: Lab, name: str) -> Contestant:
 
 
 CASES = [
-    Case("append", "Append of the bench table to an empty one", partial(contestants, "append")),
-    Case("ctas", "CREATE TABLE AS SELECT of the bench table", partial(contestants, "ctas")),
+    Case(
+        "append",
+        "Append of the bench table to an empty one",
+        partial(contestants, "append"),
+        rounds=2,
+    ),
+    Case(
+        "ctas", "CREATE TABLE AS SELECT of the bench table", partial(contestants, "ctas"), rounds=2
+    ),
 ]

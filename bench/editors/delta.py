@@ -108,7 +108,7 @@ class DeltaRewrites(DeltaEditor):
 class DeltaVectors(DeltaEditor):
     name = "delta-dv"
     vectors = True
-    max_rounds = 2
+    max_rounds = 1
 
 
 def merge_sql(start: Base, target: str) -> str:

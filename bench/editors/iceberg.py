@@ -136,7 +136,7 @@ class IcebergEditor(Editor):
 class IcebergCopyOnWrite(IcebergEditor):
     name = "iceberg-cow"
     mode = "copy-on-write"
-    max_rounds = 3
+    max_rounds = 2
 
 
 class IcebergMergeOnRead(IcebergEditor):

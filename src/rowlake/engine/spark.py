@@ -311,7 +311,11 @@ class Engine:
         presenter = Presenter(table.schema, has_time=self.has_time)
         batches = [presenter(batch) for batch in table.to_batches()]
         shown = pa.Table.from_batches(batches, presenter.schema)
-        return self.spark.createDataFrame(shown, schema)
+        if is_remote(self.spark):
+            return self.spark.createDataFrame(shown, schema)
+        from rowlake.engine.local_frame import LocalFrame
+
+        return LocalFrame(self.spark, shown, schema)
 
     def read_parquet(
         self, files: Sequence[str], schema: Schema, history: Iterable[Schema] = ()
