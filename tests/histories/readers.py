@@ -44,9 +44,12 @@ def check_java(history: History, sql: Callable[[str], Any]) -> None:
     """Check that Iceberg Java reads the rows of every branch; its catalog `java` has the table.
 
     Java's reader of ORC takes a column of zeros of both signs for one repeated value (it compares
-    them with `==`), so that there the sign of zeros is not compared.
+    them with `==`), so that there the sign of zeros is not compared. Columns with a default it
+    refuses.
     """
     is_orc = history.table.properties.get("write.format.default") == "orc"
+    if is_orc and any(column.default is not None for column in history.columns):
+        return
     for branch in history.rows:
         text = f"SELECT * FROM java.{history.table.name}"
         if branch in history.table.handle.metadata.refs:  # as an empty `main` is not
