@@ -53,11 +53,7 @@ class Done:
     number: int
     operations: int = 0
     divergence: str | None = None
-
-    @property
-    def reader(self) -> str | None:
-        """Return who else reads its table."""
-        return reader_of(self.number)
+    reader: str | None = None  # who else has read its table
 
 
 @dataclass
@@ -115,18 +111,18 @@ class Ground:
         lake = _PROCESS.enter_context(driver_lake(str(warehouse), "filesystem"))
         return lake, _PROCESS.enter_context(java_sql(warehouse))
 
-    def run(self, number: int, randoms: list[random.Random]) -> History:
-        """Run one history, and let its reader look at the table."""
+    def run(self, number: int, randoms: list[random.Random]) -> tuple[History, str | None]:
+        """Run one history, let its reader look at the table, and return who did."""
         reader = reader_of(number)
         lake = self._java[0] if reader == "Java" else self._lake
         options = FOR_PYICEBERG if reader == "PyIceberg" else {}
         with tight_limits(tight=number % 2 == 0):
             history = run_history(lake, randoms, run, **options)
-        if reader == "Java":
-            check_java(history, self._java[1])
-        elif reader == "PyIceberg":
+        if reader == "Java" and not check_java(history, self._java[1]):
+            reader = None
+        if reader == "PyIceberg":
             check_pyiceberg(history)
-        return history
+        return history, reader
 
 
 @contextmanager
@@ -148,11 +144,11 @@ def java_sql(warehouse: Path) -> Iterator[Callable[[str], Any]]:
         session.stop()
 
 
-def attempt(ground: Ground, seed: str, number: int, places: list[int]) -> int:
-    """Run one history and return how many operations it had; raises `Divergence`."""
-    history = ground.run(number, sources(seed, number, places))
+def attempt(ground: Ground, seed: str, number: int, places: list[int]) -> Done:
+    """Run one history; raises `Divergence`."""
+    history, reader = ground.run(number, sources(seed, number, places))
     shutil.rmtree(history.table.location.removeprefix("file://"), ignore_errors=True)
-    return history.operations
+    return Done(number, history.operations, reader=reader)
 
 
 def cut_down(ground: Ground, seed: str, number: int, places: list[int]) -> Divergence | None:
@@ -171,7 +167,7 @@ def outcome_of(seed: str, steps: int, number: int) -> Done:
     """Run one history on this process's ground; one that goes wrong is cut down."""
     (ground,), places = _GROUNDS, list(range(1, steps + 1))
     try:
-        return Done(number, attempt(ground, seed, number, places))
+        return attempt(ground, seed, number, places)
     except Divergence as error:
         return Done(number, divergence=str(cut_down(ground, seed, number, places) or error))
 

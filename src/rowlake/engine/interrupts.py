@@ -22,7 +22,8 @@ def cancel_all_on_interrupt(cancel: Callable[[], None]) -> None:
     if threading.current_thread() is threading.main_thread():
 
         def handle(_number: int, _frame: FrameType | None) -> NoReturn:
-            _stop(cancel)
+            _apart(cancel)
+            raise KeyboardInterrupt
 
         signal.signal(signal.SIGINT, handle)
 
@@ -72,11 +73,10 @@ def cancelled_on_interrupt(cancel: Callable[[], None]) -> Iterator[threading.Eve
 
     def handle(number: int, frame: FrameType | None) -> NoReturn:
         interrupted.set()
-        try:
-            if callable(previous):
-                previous(number, frame)
-        finally:
-            _stop(cancel)
+        _apart(cancel)  # first: what was there before may wait for Java
+        if callable(previous):
+            previous(number, frame)
+        raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, handle)
     try:
@@ -85,11 +85,10 @@ def cancelled_on_interrupt(cancel: Callable[[], None]) -> Iterator[threading.Eve
         signal.signal(signal.SIGINT, previous)
 
 
-def _stop(cancel: Callable[[], None]) -> NoReturn:
+def _apart(cancel: Callable[[], None]) -> None:
     """Cancel in another thread, since this one may be inside a call to Java."""
     logging.getLogger().addFilter(_tells_more)
     threading.Thread(target=_quietly, args=(cancel,), daemon=True).start()
-    raise KeyboardInterrupt
 
 
 def _tells_more(record: logging.LogRecord) -> bool:
