@@ -113,6 +113,29 @@ def test_ctrl_c_in_a_call_to_java_that_is_no_job(spark, capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_ctrl_c_leaves_the_connections_of_other_threads_alone(spark):
+    client = spark.sparkContext._gateway._gateway_client
+    main, over = threading.get_ident(), threading.Event()
+    kept = []
+
+    def other() -> None:
+        spark.sparkContext.getLocalProperty("any")
+        before = client.get_thread_connection()
+        signal.pthread_kill(main, signal.SIGINT)
+        over.wait(30)
+        # An answer after the end of the interrupted call: Java has closed by then what it closes.
+        spark._jvm.java.lang.Thread.sleep(300)
+        kept.append(client.get_thread_connection() is before)
+
+    thread = threading.Thread(target=other)
+    with pytest.raises(KeyboardInterrupt):
+        thread.start()
+        spark._jvm.java.lang.Thread.sleep(60_000)
+    over.set()
+    thread.join()
+    assert kept == [True]
+
+
 EMPTY_TASKS = """
 import psutil
 from rowlake.engine.spark import Engine

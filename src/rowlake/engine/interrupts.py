@@ -1,20 +1,26 @@
 """Ctrl-C while Spark works: its jobs are cancelled, and KeyboardInterrupt comes of it.
 
 PySpark's own handler asks Java to cancel in the thread that may be waiting for Java's answer; the
-two get mixed up, and what leaves the call is an error of Py4J.
+two get mixed up, and what leaves the call is an error of Py4J. Py4J in turn answers
+KeyboardInterrupt by having Java close all connections that it has, some time later: those of other
+threads, and those that were made meanwhile. So the handler hangs up first, and only here.
 """
 
 from __future__ import annotations
 
 import logging
 import signal
+import sys
 import threading
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
+
+# No connection ends in this port, so Java looks for the other one only.
+_NO_PORT = 0
 
 
 def cancel_all_on_interrupt(cancel: Callable[[], None]) -> None:
@@ -22,7 +28,7 @@ def cancel_all_on_interrupt(cancel: Callable[[], None]) -> None:
     if threading.current_thread() is threading.main_thread():
 
         def handle(_number: int, _frame: FrameType | None) -> NoReturn:
-            _apart(cancel)
+            _stop(cancel)
             raise KeyboardInterrupt
 
         signal.signal(signal.SIGINT, handle)
@@ -60,11 +66,7 @@ def held_back() -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def cancelled_on_interrupt(cancel: Callable[[], None]) -> Iterator[threading.Event]:
-    """Cancel the job of the block at once on Ctrl-C; the event tells that it happened.
-
-    PySpark waits for the job's end before KeyboardInterrupt can leave its call, so the job is
-    cancelled from the signal's handler.
-    """
+    """Cancel the job of the block at once on Ctrl-C; the event tells that it happened."""
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield interrupted
@@ -73,7 +75,7 @@ def cancelled_on_interrupt(cancel: Callable[[], None]) -> Iterator[threading.Eve
 
     def handle(number: int, frame: FrameType | None) -> NoReturn:
         interrupted.set()
-        _apart(cancel)  # first: what was there before may wait for Java
+        _stop(cancel)  # first: what was there before may wait for Java
         if callable(previous):
             previous(number, frame)
         raise KeyboardInterrupt
@@ -85,17 +87,47 @@ def cancelled_on_interrupt(cancel: Callable[[], None]) -> Iterator[threading.Eve
         signal.signal(signal.SIGINT, previous)
 
 
-def _apart(cancel: Callable[[], None]) -> None:
-    """Cancel in another thread, since this one may be inside a call to Java."""
+def _stop(cancel: Callable[[], None]) -> None:
+    """Hang up on Java, and cancel from another thread, which has a connection of its own."""
+    client = _java_client()
+    port = _hang_up(client)
     logging.getLogger().addFilter(_tells_more)
-    threading.Thread(target=_quietly, args=(cancel,), daemon=True).start()
+
+    def work() -> None:
+        with suppress(Exception):
+            cancel()
+        # What Java was asked for may be no job: its thread is told to stop too.
+        own = client.get_thread_connection() if port is not None else None
+        if own is not None:
+            own.shutdown_socket(port, _NO_PORT)
+
+    threading.Thread(target=work, daemon=True).start()
+
+
+def _java_client() -> Any:
+    """Return Py4J's client with one connection for each thread, None where there is none."""
+    context = sys.modules.get("pyspark.core.context")
+    gateway = context.SparkContext._gateway if context is not None else None
+    client = getattr(gateway, "_gateway_client", None)
+    return client if hasattr(client, "get_thread_connection") else None
+
+
+def _hang_up(client: Any) -> int | None:
+    """Close this thread's connection, whatever it waits for; return the port that it had here.
+
+    The next call makes a new one.
+    """
+    connection = client.get_thread_connection() if client is not None else None
+    socket = connection.socket if connection is not None else None
+    if socket is None:
+        return None
+    with suppress(OSError):
+        port: int = socket.getsockname()[1]
+        connection.close()
+        return port
+    return None
 
 
 def _tells_more(record: logging.LogRecord) -> bool:
     """Tell whether a record says more than Py4J's, with a stack, that there was a Ctrl-C."""
     return record.msg != "KeyboardInterrupt while sending command."
-
-
-def _quietly(cancel: Callable[[], None]) -> None:
-    with suppress(Exception):
-        cancel()

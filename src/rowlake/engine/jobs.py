@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -52,6 +53,9 @@ def run_job(
     ):
         try:
             return action()
+        except KeyboardInterrupt:
+            _await(job)
+            raise
         except Exception as cause:
             _await(job)
             # A cancelled job fails; that must not hide why it was cancelled.
@@ -75,7 +79,7 @@ class _Job:
 
 
 def _await(job: _Job) -> None:
-    """Let the tasks of a failed job end: Spark tells them to, and does not wait for it.
+    """Let the tasks of a job end that failed or was cancelled: Spark does not wait for them.
 
     Who cleans up behind the job would miss what they write meanwhile.
     """
@@ -97,11 +101,16 @@ def _classic_job(spark: Any, label: str, reporter: Reporter) -> Iterator[_Job]:
     tracker = context.statusTracker()
     try:
         with watching(lambda: _count_tasks(tracker, group), reporter):
-            yield _Job(lambda: context.cancelJobGroup(group), lambda: _active_tasks(tracker, group))
+            yield _Job(partial(_cancel, context, group), lambda: _active_tasks(tracker, group))
     finally:
         # None takes a property away.
         for key, value in before.items():
             context.setLocalProperty(key, value)
+
+
+def _cancel(context: Any, group: str) -> None:
+    """Cancel also the jobs that Spark is still planning; PySpark has no name for that."""
+    context._jsc.sc().cancelJobGroupAndFutureJobs(group)
 
 
 def _count_tasks(tracker: Any, group: str) -> tuple[int, int]:
