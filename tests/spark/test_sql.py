@@ -166,6 +166,23 @@ def test_mistakes_are_rowlake_errors(lake, text, error, capfd):
     assert "org.apache.spark" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT region FROM shop.sold WHERE amont = 1",
+        "SELECT count(*) FROM shop.sold WHERE amont = 1",
+        "DELETE FROM shop.sold WHERE amont = 1",
+        "UPDATE shop.sold SET region = 'x' WHERE amont = 1",
+        "MERGE INTO shop.sold USING (SELECT 1 AS k) s ON s.k = sold.amont WHEN MATCHED THEN DELETE",
+        "EXPLAIN DELETE FROM shop.sold WHERE amont = 1",
+    ],
+)
+def test_a_column_is_suggested_that_the_statement_does_not_use(lake, text):
+    lake.sql("CREATE TABLE IF NOT EXISTS shop.sold (region string, amount int)")
+    with pytest.raises(InvalidStatementError, match="`amount`"):
+        lake.sql(text)
+
+
 def test_overflow_is_an_error_and_writes_nothing(lake):
     lake.sql("CREATE TABLE shop.small (a int)")
     with pytest.raises(Exception, match=r"(?i)overflow"):

@@ -117,12 +117,11 @@ def _hang_up(client: Any) -> int | None:
 
     The next call makes a new one.
     """
-    connection = client.get_thread_connection() if client is not None else None
-    socket = connection.socket if connection is not None else None
-    if socket is None:
+    connection: Any = client.get_thread_connection() if client is not None else None
+    if connection is None or connection.socket is None:
         return None
     with suppress(OSError):
-        port: int = socket.getsockname()[1]
+        port: int = connection.socket.getsockname()[1]
         connection.close()
         return port
     return None

@@ -110,10 +110,16 @@ class _Joined:
             for each in clause.assigned
             if each.plain is None
         ]
-        named = columns_in(" ; ".join(texts), target.view.schema)
-        columns = [*dict.fromkeys([*named, *nested]), _FILE, _POS]
+        return self._read([*columns_in(" ; ".join(texts), target.view.schema), *nested])
+
+    def _read(self, names: Sequence[str]) -> Any:
+        target = self.merging.target
+        columns = [*dict.fromkeys(names), _FILE, _POS]
         request = Request(columns, self.predicate, snapshot_id=target.view.snapshot_id)
         return frame(target.handle, target.lake.engine, request)
+
+    def _widened(self) -> dict[str, Any]:
+        return {self.names[0]: self._read(self.merging.target.view.schema.arrow.names)}
 
     def _source(self) -> Any:
         return self.merging.source.frame.selectExpr("*", f"TRUE AS {quote(_PRESENT)}")
@@ -134,7 +140,14 @@ class _Joined:
             f"AS {self.t} {kind} JOIN {quote(self.names[1])} AS {self.s} ON {merging.on}"
         )
         target = merging.target
-        return run_query(target.lake, text, merging.arguments, self.frames, known=[target.handle])
+        return run_query(
+            target.lake,
+            text,
+            merging.arguments,
+            self.frames,
+            known=[target.handle],
+            widened=self._widened,
+        )
 
     def changes(self, staged: dict[str, str]) -> Any:
         """Return the rows that a clause is for (and all matches, where they are counted)."""

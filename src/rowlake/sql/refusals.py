@@ -49,6 +49,11 @@ def told_plainly(
         raise _plain(lake, text, str(error), moved=moved) from error
 
 
+def is_unknown_column(error: Exception) -> bool:
+    """Tell whether Spark refused a name of a column."""
+    return type(error).__name__ in _ANALYSIS and _COLUMN.search(str(error)) is not None
+
+
 def no_such_column(
     path: Sequence[str], columns: Sequence[str], statement: str
 ) -> InvalidStatementError:

@@ -7,6 +7,7 @@ it, on classic and on Connect sessions, so no view outlives its statement.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError
@@ -15,14 +16,14 @@ from rowlake.sql.lexer import Lexer, quote, readable
 from rowlake.sql.literals import literal_of
 from rowlake.sql.partials import cheapest_column, partial_frame
 from rowlake.sql.pushdown import Options, Scan, push_down
-from rowlake.sql.refusals import told_plainly
+from rowlake.sql.refusals import is_unknown_column, told_plainly
 from rowlake.sql.session import Lookup, names_of
 from rowlake.verbs.inspect import metadata_table
 from rowlake.verbs.read import Request, frame
 from rowlake.verbs.wap import read_branch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
@@ -40,11 +41,13 @@ def run_query(
     given: Mapping[str, Any] | None = None,
     *,
     known: Iterable[TableHandle] = (),
+    widened: Callable[[], Mapping[str, Any]] = dict,
 ) -> Any:
     """Return the DataFrame of a statement whose lake tables are read through rowlake.
 
     `given` are DataFrames that the text names, in backticks (see `fresh_name`). Tables that are
-    `known` are read as they are known; all others as they are now.
+    `known` are read as they are known; all others as they are now. `widened` gives those of the
+    given DataFrames again that have not all columns of what they stand for.
     """
     lookup = Lookup(lake, known)
     options = Options(
@@ -59,8 +62,26 @@ def run_query(
     frames.update(given or {})
     with told_plainly(lake, text, moved=bool(frames)):
         if frames:
-            return sql_over(lake, rewritten.text, frames, arguments)
+            try:
+                return sql_over(lake, rewritten.text, frames, arguments)
+            except Exception as error:
+                if not is_unknown_column(error):
+                    raise
+                # Once more with all columns, so that Spark suggests what the tables really have.
+                wide = {
+                    scan.view: frame_of(lake, lookup, _widened(scan)) for scan in rewritten.scans
+                }
+                frames.update({**wide, **widened()})
+                return sql_over(lake, rewritten.text, frames, arguments)
         return lake.spark.sql(text, args=arguments) if arguments else lake.spark.sql(text)
+
+
+def _widened(scan: Scan) -> Scan:
+    """Return a scan of all columns, and of the metadata columns that the scan has."""
+    if scan.columns is None or not scan.target.is_current:
+        return scan
+    every = dict.fromkeys((*scan.target.schema.arrow.names, *scan.columns))
+    return replace(scan, columns=tuple(every))
 
 
 def fresh_name() -> str:
