@@ -339,7 +339,7 @@ class History:
         source = self.table.schema.find_field(column.name).field_id
         if any(field.source_id == source for field in self.table.spec.fields):
             return
-        number = len(self.table.handle.metadata.partition_specs)
+        number = self.table.handle.metadata.last_partition_id  # specs may be expired, ids stay
         self._note(f"add partition field {transform} of {column.name}")
         with self.table.evolve().update_spec() as update:
             update.add_field(column.name, parse_transform(transform), f"part_{number}")
