@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help setup demo test fuzz lint format bench bench-smoke lock clean
+.PHONY: help setup demo test fuzz hostile lint format bench bench-smoke lock clean
 
 help:
 	@echo "setup   make $(VENV) with everything for development (Java included, where there is none)"
 	@echo "demo    run rowlake's main job on an embedded lake"
 	@echo "test    run all tests"
 	@echo "fuzz    10,000 random histories of row-level changes; ARGS=\"--seed 7 --steps 12\" (see tools/fuzz.py)"
+	@echo "hostile 1,000 mutations of tables' files; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
 	@echo "lint    ruff, mypy and import-linter"
 	@echo "format  let ruff format and fix"
 	@echo "bench   compare with the peers; ARGS=\"...\" picks cases (see bench/)"
@@ -33,6 +34,9 @@ test: $(STAMP)
 
 fuzz: $(STAMP)
 	@$(BIN)/python tools/fuzz.py $(ARGS)
+
+hostile: $(STAMP)
+	@$(BIN)/python tools/hostile.py $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check src tests bench tools

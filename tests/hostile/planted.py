@@ -1,0 +1,5 @@
+"""Code that a table's properties name: nobody may load it."""
+
+
+class Planted:
+    """What would be called."""

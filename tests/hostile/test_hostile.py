@@ -1,0 +1,81 @@
+"""Mutated tables: a RowlakeError or right rows, in bounded time and memory.
+
+A sample of the cases that `make hostile` runs more of; kinds of files take turns in it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hostile.mutation import Mutation
+from tests.hostile.mutations import choices
+from tests.hostile.operations import READS, WRITES
+from tests.hostile.runner import Case, Ground, case_of
+from tests.hostile.tables import LAYOUTS
+from tests.hostile.verdicts import Verdict
+
+SEED, CASES = "sample", 150
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory):
+    with Ground(tmp_path_factory.mktemp("hostile")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("number", range(CASES))
+def test_a_mutated_table_is_refused_or_read_right(ground, number) -> None:
+    outcome = ground.run(case_of(SEED, number))
+    assert not outcome.findings, str(outcome)
+
+
+@pytest.mark.parametrize("sample", LAYOUTS)
+def test_a_table_that_is_not_mutated_passes_every_operation(ground, sample) -> None:
+    untouched = Mutation("nothing", "data", Verdict.SAME, lambda scene: None)
+    outcome = ground.run(Case(0, SEED, sample, untouched), list(WRITES))
+    assert not outcome.findings, str(outcome)
+    assert outcome.operations["done"] > len(WRITES) + len(READS)
+
+
+def test_a_finding_says_what_was_mutated_and_what_was_run(ground) -> None:
+    mutation = Mutation("no mutation", "data", Verdict.REFUSED, lambda scene: None)
+    outcome = ground.run(Case(7, SEED, "v2", mutation))
+    assert [(found.kind, found.operation) for found in outcome.findings] == [("wrong", "read")]
+    for text in ("case 7", "v2: no mutation", "it was not refused", "allowed: an error"):
+        assert text in str(outcome)
+
+
+def test_rows_that_are_lost_are_found_out(ground) -> None:
+    def lose(scene) -> None:
+        found = scene.metadata()
+        found["snapshots"][-1]["manifest-list"] = found["snapshots"][0]["manifest-list"]
+        scene.write_metadata(found)
+
+    mutation = Mutation("an older manifest list", "metadata", Verdict.SAME_OR_ERROR, lose)
+    outcome = ground.run(Case(7, SEED, "v3", mutation), [])
+    assert outcome.findings[0].kind == "wrong"
+    assert "12 rows, not 21" in outcome.findings[0].text
+
+
+def test_cases_come_out_the_same_again() -> None:
+    first = [case_of("x", number).name for number in range(200)]
+    assert first == [case_of("x", number).name for number in range(200)]
+    assert first != [case_of("y", number).name for number in range(200)]
+
+
+def test_every_kind_of_file_is_mutated_in_bytes_and_in_meaning() -> None:
+    bytewise = {one.kind for layout in LAYOUTS.values() for one in choices(layout, meanings=False)}
+    meant = {one.kind for layout in LAYOUTS.values() for one in choices(layout, meanings=True)}
+    assert bytewise - meant == {"old manifest list"}
+    assert len(meant) == 11
+
+
+def test_files_of_others_that_are_gone_are_found_out(ground) -> None:
+    def lose(scene) -> None:
+        (scene.victim / "notes.txt").unlink()
+        next((scene.lake / "db" / "other" / "data").iterdir()).write_bytes(b"")
+
+    mutation = Mutation("a lost file", "data", Verdict.SAME, lose)
+    outcome = ground.run(Case(7, SEED, "v2", mutation), [])
+    assert [found.kind for found in outcome.findings] == ["touched", "touched"]
+    assert not ground.run(case_of(SEED, 1)).findings, "the victim is restored"

@@ -1,0 +1,166 @@
+"""Mutate the files of tables and run everything on them, as `make hostile` does.
+
+Comes in: how many cases, the seed, the number of the first, how many processes. Goes out: counts of
+cases and of what their operations came to, and every finding: what was mutated, which operation,
+the trace. A case comes out the same whenever seed and number are the same, so
+`--seed 7 --first 123 --cases 1` runs it again; `--keep` takes a folder for copies of the tables
+that findings were made on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from time import monotonic
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.hostile.runner import Ground, case_of, every_meaning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.hostile.runner import Outcome
+
+REPORT_SECONDS = 30
+MEMORY = Path("/dev/shm")
+
+
+@dataclass
+class Tally:
+    """What came of the cases so far."""
+
+    seed: str
+    cases: int = 0
+    operations: Counter[str] = field(default_factory=Counter)
+    findings: Counter[str] = field(default_factory=Counter)
+    failed: list[int] = field(default_factory=list)
+    slowest: float = 0.0
+    grown: int = 0
+    started: float = field(default_factory=monotonic)
+
+    def add(self, outcome: Outcome) -> None:
+        self.cases += 1
+        self.operations.update(outcome.operations)
+        self.slowest = max(self.slowest, outcome.seconds)
+        self.grown = max(self.grown, outcome.grown)
+        self.failed += [outcome.case.number] if outcome.findings else []
+
+    def __str__(self) -> str:
+        done, refused = self.operations["done"], self.operations["refused"]
+        return (
+            f"seed {self.seed}: {self.cases} cases in {monotonic() - self.started:.0f} s, "
+            f"{len(self.failed)} with findings; operations: {done} done, {refused} refused, "
+            f"{self.operations['foreign']} foreign errors, {self.operations['wrong']} wrong; "
+            f"slowest case {self.slowest:.1f} s, most memory {self.grown >> 20} MB"
+        )
+
+    def places(self) -> str:
+        """Return how many cases have a finding at each place."""
+        return "\n".join(f"{count:6}  {place}" for place, count in self.findings.most_common())
+
+
+def outcomes(arguments: argparse.Namespace, seed: str, folder: Path) -> Iterator[Outcome]:
+    """Yield what came of the cases, in the order of their numbers."""
+    grounds: SimpleQueue[Ground] = SimpleQueue()
+    with ExitStack() as stack:
+        for job in range(arguments.jobs):
+            root = folder / str(job)
+            root.mkdir()
+            grounds.put(stack.enter_context(Ground(root)))
+
+        def run(number: int) -> Outcome:
+            ground = grounds.get()
+            try:
+                outcome = ground.run(case_of(seed, number))
+                if outcome.findings and arguments.keep:
+                    keep(ground, outcome, Path(arguments.keep))
+                return outcome
+            finally:
+                grounds.put(ground)
+
+        pool = stack.enter_context(ThreadPoolExecutor(arguments.jobs))
+        stack.callback(pool.shutdown, cancel_futures=True)
+        yield from pool.map(run, numbers(arguments))
+
+
+def numbers(arguments: argparse.Namespace) -> range:
+    """Return the numbers of the cases; those of meanings are even."""
+    first, step = arguments.first, 2 if arguments.every else 1
+    return range(first, first + step * arguments.cases, step)
+
+
+def keep(ground: Ground, outcome: Outcome, folder: Path) -> None:
+    """Write a finding, and the table as the mutation left it before anything was run."""
+    target = folder / f"{outcome.case.seed}-{outcome.case.number}"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    (target / "finding.txt").write_text(str(outcome))
+    ground.mutated(outcome.case)
+    shutil.copytree(ground.root / "lake", target / "lake", symlinks=True, ignore=_special)
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    """Return what cannot be copied: pipes."""
+    return [name for name in names if Path(folder, name).is_fifo()]
+
+
+def run_all(arguments: argparse.Namespace, tally: Tally, folder: Path) -> None:
+    """Run the cases; findings are printed when they are made, each place once."""
+    reported = monotonic()
+    for outcome in outcomes(arguments, tally.seed, folder):
+        tally.add(outcome)
+        places = {found.place for found in outcome.findings}
+        if places - set(tally.findings) or (places and arguments.verbose):
+            print(f"\n{outcome}\n", flush=True)
+        tally.findings.update(places)
+        if monotonic() - reported > REPORT_SECONDS:
+            print(tally, flush=True)
+            reported = monotonic()
+
+
+def cores() -> int:
+    held = getattr(os, "sched_getaffinity", None)
+    return len(held(0)) if held else os.cpu_count() or 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--every", action="store_true", help="each mutation of a meaning once")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--seed", help="any text; made up, and told, where none is given")
+    parser.add_argument("--jobs", type=int, default=cores(), help="processes; one per core")
+    parser.add_argument("--keep", help="folder for tables that findings were made on")
+    parser.add_argument("--verbose", action="store_true", help="print findings of known places too")
+    arguments = parser.parse_args()
+    seed = arguments.seed or str(random.SystemRandom().randrange(10**9))
+    if arguments.every:
+        arguments.cases, arguments.first = every_meaning(seed), 0
+    print(f"seed {seed}", flush=True)
+    tally, stopped = Tally(seed), False
+    shared = str(MEMORY) if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="rowlake-hostile-", dir=shared) as folder:
+        try:
+            run_all(arguments, tally, Path(folder))
+        except KeyboardInterrupt:
+            stopped = True
+    if tally.failed:
+        print(f"{tally.places()}\ncases with findings: {' '.join(map(str, tally.failed))}")
+    print(f"{tally}{' (stopped)' if stopped else ''}")
+    sys.exit(130 if stopped else 1 if tally.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
