@@ -92,13 +92,14 @@ def outcomes(arguments: argparse.Namespace, seed: str, folder: Path) -> Iterator
 
         pool = stack.enter_context(ThreadPoolExecutor(arguments.jobs))
         stack.callback(pool.shutdown, cancel_futures=True)
-        yield from pool.map(run, numbers(arguments))
+        yield from pool.map(run, numbers(arguments, seed))
 
 
-def numbers(arguments: argparse.Namespace) -> range:
+def numbers(arguments: argparse.Namespace, seed: str) -> list[int]:
     """Return the numbers of the cases; those of meanings are even."""
     first, step = arguments.first, 2 if arguments.every else 1
-    return range(first, first + step * arguments.cases, step)
+    found = range(first, first + step * arguments.cases, step)
+    return [number for number in found if arguments.only in case_of(seed, number).name]
 
 
 def keep(ground: Ground, outcome: Outcome, folder: Path) -> None:
@@ -143,6 +144,7 @@ def main() -> None:
     parser.add_argument("--seed", help="any text; made up, and told, where none is given")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes; one per core")
     parser.add_argument("--keep", help="folder for tables that findings were made on")
+    parser.add_argument("--only", default="", help="cases with this text in their names")
     parser.add_argument("--verbose", action="store_true", help="print findings of known places too")
     arguments = parser.parse_args()
     seed = arguments.seed or str(random.SystemRandom().randrange(10**9))

@@ -1,15 +1,16 @@
 """A process that has everything loaded and forks once per case: `python -m tests.hostile.child`.
 
-Comes in: a case as a line of JSON. Goes out: a line with the exit status, seconds and the growth of
-the peak memory of the fork that ran it. A fork has limits: of time (its stacks are written to its
-standard error), of address space and of the size of files. Nothing is run in the first process, so
-that neither threads nor caches are forked.
+Comes in: a case as a line of JSON. Goes out: a line with the exit status, the seconds and the
+growth of the peak memory of the fork that ran it. A fork has limits: of time and of computing (its
+stacks are written to its standard error), of address space and of the size of files. Nothing is run
+in the first process, so that neither threads nor caches are forked.
 """
 
 from __future__ import annotations
 
 import faulthandler
 import gc
+import importlib
 import json
 import os
 import resource
@@ -38,11 +39,8 @@ def main() -> None:
 
 def _load() -> None:
     """Load what operations load at their first use, which every fork would do again."""
-    import fastavro  # noqa: F401
-    import pyarrow.dataset
-    import pyarrow.orc  # noqa: F401
-
-    import tests.parts.preloaded  # noqa: F401
+    for name in ("datafusion", "pyarrow.acero", "pyarrow.orc", "tests.parts.preloaded"):
+        importlib.import_module(name)
 
 
 def _forked(told: dict[str, Any], resident: int) -> dict[str, Any]:
@@ -62,6 +60,7 @@ def _forked(told: dict[str, Any], resident: int) -> dict[str, Any]:
     return {
         "status": os.waitstatus_to_exitcode(status),
         "seconds": round(time.monotonic() - started, 3),
+        "cpu": usage.ru_utime + usage.ru_stime,
         "grown": max(0, usage.ru_maxrss * 1024 - resident),
     }
 
@@ -73,6 +72,9 @@ def _run(told: dict[str, Any]) -> None:
         _redirect(root / "stderr")
         faulthandler.enable()
         faulthandler.dump_traceback_later(told["seconds"], exit=True)
+        faulthandler.register(signal.SIGXCPU)  # a second later the hard limit ends all
+        most = told["cpu_seconds"]
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
         _limit(resource.RLIMIT_AS, _status("VmSize") + ADDRESS_SPACE)
         _limit(resource.RLIMIT_FSIZE, FILE_SIZE)
         _limit(resource.RLIMIT_CORE, 0)
