@@ -35,7 +35,7 @@ SECONDS = 30.0  # of waiting; a machine may be busy with other things
 CPU_SECONDS = 10
 MEMORY = 600 << 20
 LOOKS_EACH, WRITES_EACH = 12, 4
-GOOD = ("done", "refused", "started", "ended")
+GOOD = ("done", "refused", "needs Spark", "started", "ended")
 ROOT = Path(__file__).resolve().parents[2]
 
 
