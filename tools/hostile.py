@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tests.hostile.fence import can_fence
 from tests.hostile.runner import Ground, case_of, every_meaning
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def keep(ground: Ground, outcome: Outcome, folder: Path) -> None:
     target.mkdir(parents=True)
     (target / "finding.txt").write_text(str(outcome))
     ground.mutated(outcome.case)
-    shutil.copytree(ground.root / "lake", target / "lake", symlinks=True, ignore=_special)
+    shutil.copytree(ground.arena / "lake", target / "lake", symlinks=True, ignore=_special)
 
 
 def _special(folder: str, names: list[str]) -> list[str]:
@@ -137,6 +138,8 @@ def cores() -> int:
 
 
 def main() -> None:
+    if not can_fence():
+        sys.exit("This machine has no Landlock, without which no case is run.")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--every", action="store_true", help="each mutation of a meaning once")

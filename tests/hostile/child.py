@@ -2,8 +2,9 @@
 
 Comes in: a case as a line of JSON. Goes out: a line with the exit status, the seconds and the
 growth of the peak memory of the fork that ran it. A fork has limits: of time and of computing (its
-stacks are written to its standard error), of address space and of the size of files. Nothing is run
-in the first process, so that neither threads nor caches are forked.
+stacks are written to its standard error), of address space and of the size of files, and it can
+change no file outside of its arena. Nothing is run in the first process, so that no threads and no
+caches are forked.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.hostile.fence import fence
 from tests.hostile.operations import Orders, run
 from tests.hostile.verdicts import Verdict
 
@@ -68,8 +70,10 @@ def _forked(told: dict[str, Any], resident: int) -> dict[str, Any]:
 def _run(told: dict[str, Any]) -> None:
     code = 1
     try:
-        root = Path(told["root"])
-        _redirect(root / "stderr")
+        arena, work = Path(told["arena"]), Path(told["work"])
+        _redirect(work / "stderr")
+        fence([arena, work])
+        os.chdir(arena)
         faulthandler.enable()
         faulthandler.dump_traceback_later(told["seconds"], exit=True)
         faulthandler.register(signal.SIGXCPU)  # a second later the hard limit ends all
@@ -79,7 +83,7 @@ def _run(told: dict[str, Any]) -> None:
         _limit(resource.RLIMIT_FSIZE, FILE_SIZE)
         _limit(resource.RLIMIT_CORE, 0)
         orders = Orders(**{**told["orders"], "verdict": Verdict(told["orders"]["verdict"])})
-        run(orders, root / "report")
+        run(orders, work / "report")
         code = 0
     except BaseException:  # noqa: BLE001
         sys.excepthook(*sys.exc_info())

@@ -400,7 +400,7 @@ def _manifest_list_at(name: str, scene: Scene) -> None:
 
 PLACES: dict[str, Callable[[Scene], str]] = {
     "the victim": lambda scene: str(scene.victim),
-    "the root": lambda scene: "/",
+    "the arena": lambda scene: str(scene.arena),
     "the lake": lambda scene: str(scene.lake),
     "the other table": lambda scene: str(scene.lake / "db" / "other"),
     "above": lambda scene: f"{scene.table}/..",

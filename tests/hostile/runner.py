@@ -20,10 +20,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tests.hostile.fence import FenceError, can_fence
 from tests.hostile.mutations import choices
 from tests.hostile.operations import READS, WRITES, Orders
 from tests.hostile.scene import Scene
-from tests.hostile.tables import LAYOUTS, contents, make_samples, make_victim
+from tests.hostile.tables import LAYOUTS, arena_of, contents, make_samples, make_victim
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -134,12 +135,15 @@ class Ground:
     """Runs cases in a folder of its own; one process beside this one, which forks."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.arena, self._work = arena_of(root), root / "work"
+        self._root = root
         self._samples: dict[str, Sample] = {}
 
     def __enter__(self) -> Ground:
-        self._samples = make_samples(self.root)
-        self._victim = contents(self.root / "victim")
+        if not can_fence():
+            raise FenceError("this machine has no Landlock, without which no case is run")
+        self._samples = make_samples(self._root)
+        self._victim = contents(self.arena / "victim")
         self._others = {
             name: contents(one.template / "db" / "other") for name, one in self._samples.items()
         }
@@ -166,12 +170,12 @@ class Ground:
         self._child.stdout.close()
 
     def _environment(self) -> dict[str, str]:
-        temporary = self.root / "tmp"
-        temporary.mkdir(exist_ok=True)
+        temporary = self._work / "tmp"
+        temporary.mkdir(parents=True, exist_ok=True)
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
-            "ROWLAKE_CACHE_DIR": str(self.root / "cache"),
+            "ROWLAKE_CACHE_DIR": str(self._work / "cache"),
             "TMPDIR": str(temporary),
             "OPENBLAS_NUM_THREADS": "1",
         }
@@ -188,7 +192,7 @@ class Ground:
     def mutated(self, case: Case) -> Scene:
         """Put the sample of a case in its place, mutated."""
         random = Random(f"{case.seed}:{case.number}:mutation")
-        scene = Scene(self.root, self._samples[case.sample], random)
+        scene = Scene(self.arena, self._samples[case.sample], random)
         scene.restore()
         case.mutation.apply(scene)
         return scene
@@ -213,9 +217,10 @@ class Ground:
         )
 
     def _ask(self, orders: Orders) -> dict[str, Any]:
-        (self.root / "report").unlink(missing_ok=True)
+        (self._work / "report").unlink(missing_ok=True)
         told = {
-            "root": str(self.root),
+            "arena": str(self.arena),
+            "work": str(self._work),
             "seconds": SECONDS,
             "cpu_seconds": CPU_SECONDS,
             "orders": asdict(orders),
@@ -255,12 +260,12 @@ class Ground:
         outcome.findings += self._touched(outcome.case.sample)
 
     def _report(self) -> list[dict[str, Any]]:
-        path = self.root / "report"
+        path = self._work / "report"
         text = path.read_text() if path.exists() else ""
         return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
 
     def _ended(self, told: dict[str, Any], last: str) -> Finding:
-        trace = (self.root / "stderr").read_text(errors="replace")[-6000:]
+        trace = (self._work / "stderr").read_text(errors="replace")[-6000:]
         if told["seconds"] >= SECONDS or told["status"] == -signal.SIGKILL:
             text = f"not done after {told['cpu']:.0f} of {told['seconds']:.0f} s computing"
             return Finding("hang", last, text, trace)
@@ -270,8 +275,8 @@ class Ground:
         """Look at what belongs to others: all of it must be there as it was."""
         findings = []
         places = {
-            self.root / "victim": self._victim,
-            self.root / "lake" / "db" / "other": self._others[sample],
+            self.arena / "victim": self._victim,
+            self.arena / "lake" / "db" / "other": self._others[sample],
         }
         for folder, before in places.items():
             after = contents(folder)
@@ -283,7 +288,7 @@ class Ground:
         return findings
 
     def _restore_victim(self) -> None:
-        victim = self.root / "victim"
+        victim = self.arena / "victim"
         if contents(victim) != self._victim:
             shutil.rmtree(victim, ignore_errors=True)
             make_victim(victim)

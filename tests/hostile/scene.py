@@ -41,7 +41,7 @@ class Avro:
 class Scene:
     """A sample table at its place, to be mutated."""
 
-    root: Path
+    arena: Path
     sample: Sample
     random: Random
     notes: list[str] = field(default_factory=list)
@@ -53,11 +53,11 @@ class Scene:
 
     @property
     def lake(self) -> Path:
-        return self.root / "lake"
+        return self.arena / "lake"
 
     @property
     def victim(self) -> Path:
-        return self.root / "victim"
+        return self.arena / "victim"
 
     @cached_property
     def table(self) -> Path:

@@ -1,8 +1,8 @@
 """The tables that are mutated: small, made once per run, copied for every case.
 
-All of them live at the same place in turn, `root/lake`, because a table's files name each other by
-absolute locations; `root/templates` keeps a copy of each. Beside them, `root/victim` holds files
-that belong to nobody's table, and every lake has a second table: neither may be touched.
+All of them live at the same place in turn, `arena/lake`, because a table's files name each other by
+absolute locations; `templates`, beside the arena, keeps a copy of each. In the arena, `victim` has
+files that belong to nobody's table, and every lake has a second table: neither may be touched.
 """
 
 from __future__ import annotations
@@ -80,6 +80,11 @@ class Sample:
         return self.snapshots[-1][1]
 
 
+def arena_of(root: Path) -> Path:
+    """Return the folder that cases may change."""
+    return root / "arena"
+
+
 def rows(count: int, first: int = 0) -> pa.Table:
     """Return rows of SCHEMA with ids from `first` on."""
     day = datetime.date(2024, 1, 1)
@@ -107,8 +112,8 @@ def as_texts(table: pa.Table) -> list[str]:
 
 
 def make_samples(root: Path) -> dict[str, Sample]:
-    """Make every sample table below a folder, and the victim beside them."""
-    make_victim(root / "victim")
+    """Make every sample table below a folder, and the victim in the arena."""
+    make_victim(arena_of(root) / "victim")
     made = {}
     for name, layout in LAYOUTS.items():
         with mock.patch.object(uuid, "uuid4", _numbered_uuids(name).__next__):
@@ -124,7 +129,7 @@ def _numbered_uuids(name: str) -> Iterator[uuid.UUID]:
 
 
 def _sample(root: Path, name: str, layout: Layout) -> Sample:
-    lake_folder = root / "lake"
+    lake_folder = arena_of(root) / "lake"
     shutil.rmtree(lake_folder, ignore_errors=True)
     with driver_lake(str(lake_folder), layout.catalog) as lake:
         other = lake.create_table(OTHER, SCHEMA)

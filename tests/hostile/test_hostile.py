@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import pytest
 
+from tests.hostile.fence import can_fence
 from tests.hostile.mutation import Mutation
 from tests.hostile.mutations import choices
 from tests.hostile.operations import READS, WRITES
 from tests.hostile.runner import Case, Ground, case_of
-from tests.hostile.tables import LAYOUTS
+from tests.hostile.tables import LAYOUTS, contents, make_victim
 from tests.hostile.verdicts import Verdict
+from tests.parts.require import skip_or_fail
 
 SEED, CASES = "sample", 150
 
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory):
+    if not can_fence():
+        skip_or_fail("Landlock, without which a case could change files of the machine")
     with Ground(tmp_path_factory.mktemp("hostile")) as made:
         yield made
 
@@ -55,6 +59,20 @@ def test_rows_that_are_lost_are_found_out(ground) -> None:
     outcome = ground.run(Case(7, SEED, "v3", mutation), [])
     assert outcome.findings[0].kind == "wrong"
     assert "12 rows, not 21" in outcome.findings[0].text
+
+
+def test_a_case_can_change_no_file_outside_of_its_arena(tmp_path, ground) -> None:
+    outside = tmp_path / "outside"
+    make_victim(outside)
+
+    def leave(scene) -> None:
+        found = scene.metadata()
+        scene.write_metadata({**found, "location": str(outside)})
+
+    before = contents(outside)
+    mutation = Mutation("a location outside", "metadata", Verdict.SAME_OR_ERROR, leave)
+    ground.run(Case(7, SEED, "v2", mutation), ["vacuum"])
+    assert contents(outside) == before
 
 
 def test_cases_come_out_the_same_again() -> None:
