@@ -13,6 +13,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -155,6 +156,7 @@ def main() -> None:
         arguments.cases, arguments.first = every_meaning(seed), 0
     print(f"seed {seed}", flush=True)
     tally, stopped = Tally(seed), False
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave nothing behind then either
     shared = str(MEMORY) if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="rowlake-hostile-", dir=shared) as folder:
         try:
