@@ -94,6 +94,11 @@ def _at(kind: str, name: str, scene: Scene) -> None:
     scene.edit_avro(scene.path(kind), edit)
 
 
+def _by_another_name(kind: str, verdict: Verdict) -> Verdict:
+    """Return what counts for a file by another name: position deletes do not mean that one."""
+    return ANY if kind == "manifest" and verdict is EITHER else verdict
+
+
 def bounds(value: Any, key: int = 1) -> Callable[[Avro], None]:
     def edit(content: Avro) -> None:
         for record in content.records:
@@ -277,7 +282,7 @@ def _of_any_content(kind: str) -> list[Mutation]:
             Mutation(
                 f"{kind}: a file is {name}",
                 kind,
-                verdict,
+                _by_another_name(kind, verdict),
                 partial(_at, kind, name),
                 history_lies=True,
             )

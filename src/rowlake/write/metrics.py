@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.errors import SchemaMismatchError
 from rowlake.model.schema import type_name
 from rowlake.write.bounds import cut_lower, cut_upper, encode_raw
 from rowlake.write.leaves import Leaf, leaf_values
@@ -40,10 +41,21 @@ class Metrics:
     upper_bounds: list[tuple[int, bytes]] = field(default_factory=list)
 
     def add_bounds(self, leaf: Leaf, lowest: bytes, highest: bytes, mode: MetricsMode) -> None:
-        """Add the bounds of a leaf, from its exact smallest and largest values."""
+        """Add the bounds of a leaf, from its exact smallest and largest values.
+
+        Raises SchemaMismatchError for a text that is no UTF-8, which Arrow does not check.
+        """
         arrow_type = _storage(leaf.field.type)
-        self.lower_bounds.append((leaf.field_id, cut_lower(lowest, arrow_type, mode)))
-        upper = cut_upper(highest, arrow_type, mode)
+        try:
+            lower = cut_lower(lowest, arrow_type, mode)
+            upper = cut_upper(highest, arrow_type, mode)
+        except UnicodeDecodeError as error:
+            raise SchemaMismatchError(
+                f"Column {leaf.name} holds a text that is no UTF-8 ({error.object[:16]!r}). "
+                "Give it as binary, or decode it first; in a table, restore the data file.",
+                column=leaf.name,
+            ) from error
+        self.lower_bounds.append((leaf.field_id, lower))
         if upper is not None:
             self.upper_bounds.append((leaf.field_id, upper))
 

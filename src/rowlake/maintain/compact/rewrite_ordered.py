@@ -65,8 +65,10 @@ class _Ordering:
         self.whole = replace(making.task(group, every, 0), order=order)
         self.files = making.files_of(group)
         in_memory = making.memory_of(group) / self.files
-        # Half of what a task may hold, since samples miss a little.
-        wanted = int(in_memory // (RANGE_BYTES // 2)) + 1
+        # Half of what a task may hold, since samples miss a little; whatever sizes metadata says,
+        # a range has a row.
+        rows = sum(file.record_count for file in group.files)
+        wanted = min(int(in_memory // (RANGE_BYTES // 2)), rows) + 1
         self.per_file = max(wanted, making.options.ranges_per_file)
         self.progress = progress
 

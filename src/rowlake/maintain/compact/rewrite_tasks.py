@@ -97,9 +97,13 @@ class Making:
         return any(file.spec_id != self.write.spec.spec_id for file in group.files)
 
     def files_of(self, group: FileGroup) -> int:
-        """Return into how many files a group goes, unless it goes into other partitions."""
+        """Return into how many files a group goes, unless it goes into other partitions.
+
+        Never more than there are rows, whatever sizes metadata says.
+        """
         if not self.layout.keeps_order:
-            return self.options.sizes.output_files(group.live_bytes)
+            rows = sum(file.record_count for file in group.files)
+            return min(self.options.sizes.output_files(group.live_bytes), max(rows, 1))
         return sum(files for _, files in self._runs(group))
 
     def _runs(self, group: FileGroup) -> list[tuple[list[int], int]]:
@@ -201,8 +205,8 @@ def neighbours(group: FileGroup, count: int) -> list[list[int]]:
     sizes = np.array([file.file_size_in_bytes for file in group.files], float)
     middles = np.cumsum(sizes) - sizes / 2
     numbers = (middles * (count / max(sizes.sum(), 1))).astype(np.int64)
-    runs = (np.flatnonzero(numbers == number).tolist() for number in range(count))
-    return [run for run in runs if run]
+    # Only the numbers that occur: sizes may be said to be so large that there are countless.
+    return [np.flatnonzero(numbers == number).tolist() for number in np.unique(numbers)]
 
 
 def done_of(answers: pa.Table, tasks: Sequence[RewriteTask]) -> Done:
