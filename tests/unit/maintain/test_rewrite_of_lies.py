@@ -1,19 +1,14 @@
-"""Compaction of files of which manifests say what is not true: bounded work, errors of ours."""
+"""Files that are not what they are said to be, read and written again: bounded work, our errors."""
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowlake.errors import CorruptTableError, SchemaMismatchError
+from rowlake.errors import SchemaMismatchError
 from rowlake.iceberg.cache import default_cache
-from rowlake.maintain.compact.rewrite_kernel import _as_they_come
-from rowlake.maintain.compact.rewrite_tasks import neighbours
 from tests.histories.driver import driver_lake
 from tests.hostile.scene import read_avro, write_avro
 from tests.lakes import SALES, rows_of, sales
@@ -44,40 +39,14 @@ def table(tmp_path):
         yield made
 
 
-@pytest.mark.parametrize("count", [5, COUNTLESS])
-def test_a_file_with_another_count_of_rows_is_named(table, count) -> None:
-    (location,) = table.inspect("data_files")["file_path"].to_pylist()
-    lie(table, record_count=count)
-    with pytest.raises(CorruptTableError) as raised:
-        table.rewrite_data_files(options={"rewrite-all": "true"})
-    assert raised.value.location == location
-    assert str(count) in raised.value.cause
-
-
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize("order", [None, "id"])
-def test_a_file_that_is_said_to_be_huge_is_compacted_like_others(table, order) -> None:
+@pytest.mark.parametrize("strategy", ["sort", "zorder"])
+def test_a_file_that_is_said_to_be_huge_is_ordered_like_others(table, strategy) -> None:
     before = rows_of(table.arrow())
     lie(table, file_size_in_bytes=COUNTLESS)
-    chosen = {"strategy": "sort", "order": order} if order else {}
-    table.rewrite_data_files(options={"rewrite-all": "true"}, **chosen)
+    order = "id" if strategy == "sort" else ["id", "store"]
+    table.rewrite_data_files(strategy, order, options={"rewrite-all": "true"})
     assert rows_of(table.arrow()) == before
-
-
-@pytest.mark.timeout(20)
-def test_runs_of_files_are_no_more_than_files() -> None:
-    files = [SimpleNamespace(file_size_in_bytes=size) for size in (10, COUNTLESS, 10)]
-    runs = neighbours(SimpleNamespace(files=files), COUNTLESS)
-    assert [place for run in runs for place in run] == [0, 1, 2]
-
-
-@pytest.mark.timeout(20)
-def test_parts_end_with_the_rows() -> None:
-    batches = [pa.record_batch({"a": np.arange(5)})] * 2
-    task = SimpleNamespace(rows=COUNTLESS, parts=COUNTLESS // 4)
-    parts = [list(part) for part in islice(_as_they_come(task, iter(batches)), 50)]
-    assert sum(len(batch) for part in parts for batch in part) == 10
-    assert len(parts) < 50
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rowlake.errors import CorruptTableError, RowlakeError
+from rowlake.errors import RowlakeError
 from rowlake.iceberg.deletion_vector import bitmap_of
 from rowlake.maintain.compact.ahead import read_ahead
 from rowlake.model.files import WRITTEN_FILES
@@ -47,7 +47,6 @@ REWRITTEN = pa.schema(
 )
 # Batches of fewer rows are joined, which copies them; those of files with deletes are large enough.
 ENOUGH_ROWS = 16 * 1024
-MOST_ROWS = 1 << 32  # of a file with deletes: one byte of memory each
 
 
 @dataclass(frozen=True)
@@ -86,15 +85,12 @@ def _as_they_come(
     left = iter(rows)
     size = max(-(-task.rows // task.parts), 1)
     rest: list[pa.RecordBatch] = []
-    ended = False
 
     def part() -> Iterator[pa.RecordBatch]:
-        nonlocal ended
         wanted = size
         while wanted:
             batch = rest.pop() if rest else next(left, None)
             if batch is None:
-                ended = True
                 return
             yield batch.slice(0, wanted)
             if len(batch) > wanted:
@@ -103,8 +99,6 @@ def _as_they_come(
 
     for _ in range(task.parts - 1):
         yield part()
-        if ended:  # metadata may say that there are far more rows, or bytes, than there are
-            return
     yield chain(rest, left)
 
 
@@ -169,20 +163,10 @@ def _deleted_noted(
     """Yield the live rows of a file; note the positions of the others."""
     columns = task.context.projection.arrow
     context = replace(task.context, projection=Schema(columns.append(POSITION)))
-    if file.record_count > MOST_ROWS:
-        raise _miscounted(file, "more than a file can hold")
     live = np.zeros(file.record_count, np.bool_)
     for batch in scan_kernel(ScanTask(context, (file,))):
-        positions = np.asarray(batch.column(len(columns)))
-        if len(positions) and positions.max() >= len(live):
-            raise _miscounted(file, f"and it has one at position {positions.max()}")
-        live[positions] = True
+        live[np.asarray(batch.column(len(columns)))] = True
         yield batch.select(columns.names)
     dropped = np.flatnonzero(~live)
     if len(dropped):
         source["dropped"] = bitmap_of(dropped).serialize()
-
-
-def _miscounted(file: FileTask, cause: str) -> CorruptTableError:
-    said = f"the manifest says that it has {file.record_count} rows, {cause}"
-    return CorruptTableError(file.location, said)

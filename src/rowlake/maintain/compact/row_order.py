@@ -60,7 +60,6 @@ class RowOrder:
 
     def parts(self, rows: pa.RecordBatch, files: int) -> Iterator[list[pa.RecordBatch]]:
         """Yield the rows of each of so many files, in order; files of no rows are left out."""
-        files = min(files, max(len(rows), 1))
         if self._has_cells and files > 1:
             step = max(len(rows) // SAMPLE_ROWS, 1)
             some = pa.array(np.arange(0, len(rows), step))
