@@ -40,7 +40,7 @@ class RowlakeError(Exception):
     """The root of all errors that rowlake raises on purpose."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Tasks and pools pickle errors; the text is rendered already, so no constructor runs.
+        # Pools of processes pickle errors; the text is rendered already, so no constructor runs.
         return _copied, (type(self), self.args, self.__dict__)
 
 
