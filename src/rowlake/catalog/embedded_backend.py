@@ -44,7 +44,8 @@ class EmbeddedBackend:
         if known is not None and known.metadata_location == location:
             return known
         metadata = read_metadata(location, Storage(self.catalog.properties))
-        properties = io_properties({**self.catalog.properties, **metadata.properties})
+        # A table's own properties must not say where secrets are sent.
+        properties = io_properties(self.catalog.properties)
         return TableHandle(identifier, self.catalog, metadata, location, properties)
 
     def exists(self, identifier: Identifier) -> bool:

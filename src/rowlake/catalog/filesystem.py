@@ -322,7 +322,8 @@ class FileSystemCatalog(ServerlessCatalog):
         return Table(levels, metadata, version.location, self._io(metadata), self)
 
     def _io(self, metadata: TableMetadata) -> FileIO:
-        return self._load_file_io(metadata.properties, metadata.location)
+        # Without the table's properties: they must not name classes, nor where secrets are sent.
+        return self._load_file_io(location=metadata.location)
 
 
 def _check_metadata_stays(metadata: TableMetadata) -> None:

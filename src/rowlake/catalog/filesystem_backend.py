@@ -77,5 +77,5 @@ class FileSystemBackend:
     def _handle(
         self, identifier: Identifier, metadata: TableMetadata, location: str | None
     ) -> TableHandle:
-        properties = {**self.catalog.properties, **metadata.properties}
+        properties = self.catalog.properties  # a table's own must not say where secrets are sent
         return TableHandle(identifier, self.catalog, metadata, location, io_properties(properties))

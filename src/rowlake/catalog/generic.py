@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
@@ -22,7 +22,7 @@ from pyiceberg.table.update import (
     UpgradeFormatVersionUpdate,
 )
 
-from rowlake.catalog._compat import staged_table
+from rowlake.catalog._compat import staged_table, without_code_of_tables
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import delete_outdated
 from rowlake.storage.filesystems import io_properties
@@ -47,7 +47,9 @@ class GenericBackend:
 
     def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:  # noqa: ARG002
         """Return the table as it is now."""
-        return handle_of(self.catalog, identifier, self.catalog.load_table(identifier))
+        with without_code_of_tables(self.catalog):
+            table = self.catalog.load_table(identifier)
+        return handle_of(self.catalog, identifier, table)
 
     def exists(self, identifier: Identifier) -> bool:
         """Return whether there is such a table."""
@@ -55,24 +57,27 @@ class GenericBackend:
 
     def register(self, identifier: Identifier, metadata_location: str) -> None:
         """Add a table whose metadata file is there."""
-        self.catalog.register_table(identifier, metadata_location)
+        with without_code_of_tables(self.catalog):
+            self.catalog.register_table(identifier, metadata_location)
 
     def rename(self, identifier: Identifier, to: Identifier) -> None:
         """Give a table another name."""
-        self.catalog.rename_table(identifier, to)
+        with without_code_of_tables(self.catalog):
+            self.catalog.rename_table(identifier, to)
 
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates; a REST catalog says where it will be."""
         if not self.catalog.namespace_exists(identifier[:-1]):  # not every server looks
             raise NoSuchNamespaceError(f"Namespace does not exist: {identifier[:-1]}")
-        transaction = self.catalog.create_table_transaction(
-            identifier,
-            definition.schema,
-            definition.location,
-            definition.spec,
-            definition.sort_order,
-            dict(definition.properties),
-        )
+        with without_code_of_tables(self.catalog):
+            transaction = self.catalog.create_table_transaction(
+                identifier,
+                definition.schema,
+                definition.location,
+                definition.spec,
+                definition.sort_order,
+                dict(definition.properties),
+            )
         staged = handle_of(self.catalog, identifier, staged_table(transaction))
         return replace(staged, metadata=transaction.table_metadata, metadata_location=None)
 
@@ -86,9 +91,10 @@ class GenericBackend:
         if handle.is_staged:
             updates = [*creation_updates(handle.metadata), *updates]
             requirements = [AssertCreate()]
-        answer = self.catalog.commit_table(
-            handle.to_pyiceberg(), tuple(requirements), tuple(updates)
-        )
+        with without_code_of_tables(self.catalog):
+            answer = self.catalog.commit_table(
+                handle.to_pyiceberg(), tuple(requirements), tuple(updates)
+            )
         landed = replace(
             handle, metadata=answer.metadata, metadata_location=answer.metadata_location
         )
@@ -109,9 +115,20 @@ def handle_of(catalog: Catalog, identifier: Identifier, table: Table) -> TableHa
         catalog,
         table.metadata,
         table.metadata_location,
-        io_properties(table.io.properties),
+        io_properties(_of_catalog(catalog, table)),
         dict(table.config),
     )
+
+
+def _of_catalog(catalog: Catalog, table: Table) -> dict[str, Any]:
+    """Return the properties that open the table's files, without those of the table itself.
+
+    PyIceberg puts all into one: the catalog's, over them the table's, over them what a REST server
+    sends for this table. A table's own must not say where the catalog's secrets are sent.
+    """
+    own = table.metadata.properties
+    sent = {key: value for key, value in table.io.properties.items() if own.get(key) != value}
+    return {**catalog.properties, **table.config, **sent}
 
 
 def creation_updates(metadata: TableMetadata) -> list[TableUpdate]:

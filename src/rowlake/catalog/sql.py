@@ -249,7 +249,7 @@ class SqlBackend:
     def _handle(
         self, identifier: Identifier, metadata: TableMetadata, location: str | None
     ) -> TableHandle:
-        properties = {**self.catalog.properties, **metadata.properties}
+        properties = self.catalog.properties  # a table's own must not say where secrets are sent
         catalog = self.shown or self.catalog
         return TableHandle(identifier, catalog, metadata, location, io_properties(properties))
 
