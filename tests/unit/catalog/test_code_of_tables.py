@@ -41,9 +41,7 @@ class Trap:
 def trap(tmp_path, monkeypatch):
     folder = tmp_path / "modules"
     folder.mkdir()
-    (folder / f"{MODULE}.py").write_text(
-        "FileIO = Locations = Catalog = Retry = lambda *given: given\n"
-    )
+    (folder / f"{MODULE}.py").write_text("FileIO = Locations = lambda *given: given\n")
     monkeypatch.syspath_prepend(folder)
     yield Trap(str(folder))
     sys.modules.pop(MODULE, None)
