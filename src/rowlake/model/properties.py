@@ -1,4 +1,4 @@
-"""Reading table properties that steer commits."""
+"""Reading table properties that are numbers; anybody may have written them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def whole_number(properties: Mapping[str, str], name: str, default: int, *, least: int = 0) -> int:
-    """Return a property that is a whole number of at least `least`."""
+_SHOWN = 80
+MOST = 2**63 - 1  # a long of Iceberg's; larger numbers fit neither Arrow nor a float
+
+
+def whole_number(
+    properties: Mapping[str, str], name: str, default: int, *, least: int = 0, most: int = MOST
+) -> int:
+    """Return a property that is a whole number between `least` and `most`."""
     text = str(properties.get(name, default)).strip()
     try:
         value = int(text)
     except ValueError:
         value = least - 1
-    if value < least:
+    if not least <= value <= most:
+        limits = f"from {least}" if most == MOST and value <= most else f"from {least} to {most}"
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
         raise InvalidStatementError(
-            f"Cannot write with table property {name}={text}: expected a whole number from "
-            f"{least}. Change it with set_properties or ALTER TABLE … SET TBLPROPERTIES."
+            f"Cannot use table property {name}={shown}: expected a whole number {limits}. "
+            f"Change it with set_properties or ALTER TABLE … SET TBLPROPERTIES."
         )
     return value

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rowlake.errors import InvalidStatementError
+from rowlake.model.properties import whole_number
 from rowlake.model.schema import children, field_id
 from rowlake.model.task import FileTask, ScanContext, ScanTask
 from rowlake.plan.metrics import one_array
@@ -62,7 +62,7 @@ def scan_tasks(
     weights = np.concatenate([np.zeros(0), *(each.weights for each in pieces)])
     if not len(weights):
         return []
-    split_bytes = _property(plan.view.properties, "read.split.target-size", SPLIT_BYTES)
+    split_bytes = whole_number(plan.view.properties, "read.split.target-size", SPLIT_BYTES, least=1)
     groups = _partitions(plan, pieces) if by_partition else np.zeros(len(weights), dtype=np.int64)
     count = task_count(float(weights.sum()), split_bytes, slots)
     bins = [
@@ -147,11 +147,11 @@ def _pieces(plan: FilePlan, spec_id: int) -> Pieces:
     """Split the files larger than a split; the rest are one piece each."""
     table = plan.data[spec_id]
     properties = plan.view.properties
-    split_bytes = _property(properties, "read.split.target-size", SPLIT_BYTES)
-    open_bytes = _property(properties, "read.split.open-file-cost", OPEN_FILE_BYTES)
+    split_bytes = whole_number(properties, "read.split.target-size", SPLIT_BYTES, least=1)
+    open_bytes = whole_number(properties, "read.split.open-file-cost", OPEN_FILE_BYTES, least=1)
     sizes = np.asarray(one_array(table.column("file_size_in_bytes")))
     rows, starts, lengths = _split(table, sizes, split_bytes)
-    opened = (1 + plan.applied[spec_id].counts[rows]) * open_bytes
+    opened = (1 + plan.applied[spec_id].counts[rows]) * float(open_bytes)
     return Pieces(spec_id, rows, starts, lengths, np.maximum(lengths, opened).astype(float))
 
 
@@ -275,13 +275,3 @@ def _partition_values(table: pa.Table) -> Iterable[Mapping[int, Any]]:
     columns = (column.to_pylist() for column in partitions.take(first).flatten())
     distinct = [dict(zip(ids, values, strict=True)) for values in zip(*columns, strict=True)]
     return [distinct[place] for place in places.tolist()]
-
-
-def _property(properties: Mapping[str, str], name: str, default: int) -> int:
-    """Return a table property that is a number of bytes, more than none."""
-    text = properties.get(name)
-    if text is None:
-        return default
-    if not text.strip().isdecimal() or not int(text):
-        raise InvalidStatementError(f"Table property {name} is {text!r}, not a number of bytes.")
-    return int(text)
