@@ -17,7 +17,7 @@ def test_whole_numbers_are_read(text):
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "1e3", "NaN", "\0", "9" * 5000, "9" * 30])
 def test_what_is_no_number_of_iceberg_is_refused_with_its_name(text):
-    with pytest.raises(InvalidStatementError, match="table property some.name=") as caught:
+    with pytest.raises(InvalidStatementError, match=r"table property some\.name=") as caught:
         whole_number({"some.name": text}, "some.name", 3)
     assert len(str(caught.value)) < 300
 
