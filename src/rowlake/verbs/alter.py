@@ -12,6 +12,7 @@ from rowlake.catalog.tables import load_table
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import CommitConflictError, InvalidStatementError, RowlakeError
 from rowlake.iceberg import updates
+from rowlake.model.properties import validate_no_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ REFUSALS = frozenset({"ValidationError", "ValidationException", "ResolveError"})
 
 def set_properties(handle: TableHandle, properties: Mapping[str, str]) -> TableHandle:
     """Set properties; `format-version` upgrades the table instead of being stored."""
+    validate_no_secrets(properties)
     return commit_metadata(
         handle, "set properties", lambda found: updates.set_properties(found, properties)
     )
