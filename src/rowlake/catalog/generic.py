@@ -25,7 +25,9 @@ from pyiceberg.table.update import (
 from rowlake.catalog._compat import staged_table
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import delete_outdated
+from rowlake.catalog.names import quoted
 from rowlake.storage.filesystems import io_properties
+from rowlake.storage.table_io import table_io_properties
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,9 +111,20 @@ def handle_of(catalog: Catalog, identifier: Identifier, table: Table) -> TableHa
         catalog,
         table.metadata,
         table.metadata_location,
-        io_properties(table.io.properties),
+        _io_properties(catalog, table, quoted(identifier)),
         dict(table.config),
     )
+
+
+def _io_properties(catalog: Catalog, table: Table, name: str) -> dict[str, str]:
+    """Return what opens the files; what a REST server sent along counts as the catalog's."""
+    said = table.metadata.properties
+    sent = {
+        key: value
+        for key, value in io_properties(table.io.properties).items()
+        if key in table.config or said.get(key) != value
+    }
+    return table_io_properties({**catalog.properties, **sent}, said, name=name)
 
 
 def creation_updates(metadata: TableMetadata) -> list[TableUpdate]:
