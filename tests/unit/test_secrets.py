@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
+import re
 import time
 
 import pytest
 
 import rowlake
+from rowlake.engine.session import HIDDEN_OPTIONS
 from rowlake.errors import InvalidStatementError, StorageError
 from rowlake.secrets import (
     REDACTED,
@@ -114,6 +116,12 @@ PLAIN = [
 @pytest.mark.parametrize("key", SECRET)
 def test_names_of_secrets_are_known(key: str) -> None:
     assert is_secret(key)
+
+
+@pytest.mark.parametrize("key", [*SECRET, "uri"])
+def test_plans_of_sessions_made_here_hide_options_of_such_names(key: str) -> None:
+    sparks_own = "secret|password|token|access[.]?key"
+    assert re.search(f"{HIDDEN_OPTIONS}|{sparks_own}", f"catalog.{key}")
 
 
 @pytest.mark.parametrize("key", PLAIN)

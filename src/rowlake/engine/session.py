@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 GIB = 1024**3
 # The kernel's limit on the path of a Unix domain socket is 108 bytes; Spark adds a UUID's name.
 MAX_SOCKET_FOLDER = 60
+# What plans hide of a read's options besides secret, password, token and access.key, Spark's own:
+# `catalog.uri` may hold a password, and PyIceberg's names have hyphens.
+HIDDEN_OPTIONS = (
+    "(?i)url|uri|(access|account|api|encryption|private|shared|sse).?key|credential|"
+    "connection.?string|kerberos.?ticket|authorization|sas|passwd|passphrase|pwd"
+)
 
 LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -115,6 +121,7 @@ def local_settings() -> dict[str, str]:
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
         "spark.python.daemon.module": "rowlake.engine.daemon",
+        "spark.sql.redaction.options.regex": HIDDEN_OPTIONS,
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.timeType.enabled": "true",

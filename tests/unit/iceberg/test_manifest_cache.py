@@ -58,6 +58,12 @@ def test_other_processes_find_what_is_on_disk(tmp_path):
     assert ManifestCache(folder=tmp_path).find(key("b"), LAYOUT) is None
 
 
+def test_others_on_the_machine_cannot_look_into_the_folder(tmp_path):
+    folder = tmp_path / "cache" / "manifests"
+    ManifestCache(folder=folder).put(key("a"), table())
+    assert folder.stat().st_mode & 0o077 == 0
+
+
 def test_local_tables_stay_in_memory(tmp_path):
     ManifestCache(folder=tmp_path / "cache").put(key("a"), table(), on_disk=False)
     assert not (tmp_path / "cache").exists()
