@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -116,6 +117,7 @@ _SHORTEST = 4
 _LOOSE = frozenset(["authorization", "credential", "credentials", "token"])
 
 
+@lru_cache(maxsize=4096)
 def is_secret(key: str) -> bool:
     """Return whether a property of this name holds a secret (an access key's id included)."""
     if key.lower().startswith(_NEVER):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rowlake
-from rowlake.errors import InvalidStatementError
+from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.iceberg.cache import default_cache
 from rowlake.secrets import REDACTED
 
@@ -119,6 +119,22 @@ def test_statements_that_would_write_a_secret(lake, statement):
     told = "".join(traceback.format_exception(raised.value))
     assert MARK not in f"{told}{vars(raised.value)}"
     assert lake.tables("ns") == ["ns.t"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lake: lake.sql(f"SELECT nothing FROM ns.t WHERE token = '{MARK}'"),
+        lambda lake: lake.sql(f"SELECT * FROM ns.t WHERE id = nothing('password', '{MARK}')"),
+        lambda lake: lake.table("ns.t").append(f"nosuch://u:{MARK}@h/x.csv?sig={MARK}"),
+    ],
+    ids=["column", "function", "source"],
+)
+def test_what_spark_refuses(lake, call):
+    with pytest.raises(RowlakeError) as raised:
+        call(lake)
+    told = "".join(traceback.format_exception(raised.value))
+    assert MARK not in f"{told}{vars(raised.value)}"
 
 
 def test_a_table_that_does_not_exist_with_secrets_as_options(lake, spark, warehouse):
