@@ -40,7 +40,6 @@ _WORDS = frozenset(
         "passphrase",
         "passwd",
         "pwd",
-        "sas",
         "secret",
         "token",
     ]
@@ -49,7 +48,9 @@ _PAIRS = frozenset(
     {
         ("access", "key"),
         ("account", "key"),
+        ("adls", "sas"),
         ("api", "key"),
+        ("azure", "sas"),
         ("connection", "string"),
         ("encryption", "key"),
         ("kerberos", "ticket"),
@@ -101,10 +102,13 @@ _QUOTED = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.|'')*'"
 _ESCAPED = r"\\{1,8}[\"'][^\"'\\]{0,5000}\\{1,8}[\"']"
 # A password goes up to the last @ before the path; one that has a slash, up to the last @.
 _USER_INFO = re.compile(
-    r"(://[^\s:/@?#]{0,200}:)(?:[^\s/?#\"'<>]{0,500}@|(?!\d+[/?#])[^\s\"'<>?]{0,500}@)"
+    r"(://[^\s:/@?#\"'<>,]{0,200}:)(?:[^\s/?#\"'<>]{0,500}@|(?!\d+[/?#])[^\s\"'<>?]{0,500}@)"
 )
 _PARAMETER = re.compile(rf"(?<=[?&;])({_NAME})=([^\s&;\"'<>)]+)")
-_BEARER = re.compile(r"\b(Bearer|Basic)(\s+)[A-Za-z0-9\-._~+/]{6,}=*", re.IGNORECASE)
+# Words have no digits: "basic statistics" is no credential.
+_BEARER = re.compile(
+    r"\b(Bearer|Basic)(\s+)(?=\S{0,200}[\d_~+/=]|\S{20})[A-Za-z0-9\-._~+/]{6,}=*", re.IGNORECASE
+)
 _PAIR = re.compile(
     rf"(?<![\w.\-])(?P<name>{_NAME})(?P<between>\\{{0,8}}[\"'`]?\s*(?:=>|=|:)\s*)"
     rf"(?P<value>{_QUOTED}|{_ESCAPED}|[^\s,;&\"'{{}}\[\]()<>]+)"
@@ -114,12 +118,18 @@ _LITERAL = re.compile(
 )
 _ELEMENT = re.compile(r"<(\w+)>([^<>]+)</\1>")
 _SHORTEST = 4
+_LONGEST_NAME = 500
+_NO_VALUES = frozenset(["true", "false", "none", "null"])
 _LOOSE = frozenset(["authorization", "credential", "credentials", "token"])
 
 
-@lru_cache(maxsize=4096)
 def is_secret(key: str) -> bool:
     """Return whether a property of this name holds a secret (an access key's id included)."""
+    return _names_secret(key[:_LONGEST_NAME])
+
+
+@lru_cache(maxsize=4096)
+def _names_secret(key: str) -> bool:
     if key.lower().startswith(_NEVER):
         return False
     words = _words(key)
@@ -238,7 +248,8 @@ def secrets_of(properties: Mapping[str, Any]) -> list[str]:
         elif "://" in value:
             found |= _in_address(value)
     found |= {unquote(value) for value in found} | {quote(value, safe="") for value in found}
-    return sorted((one for one in found if len(one) >= _SHORTEST), key=len, reverse=True)
+    found = {one for one in found if len(one) >= _SHORTEST and one.lower() not in _NO_VALUES}
+    return sorted(found, key=len, reverse=True)
 
 
 def _parts(key: str, value: str) -> set[str]:

@@ -48,6 +48,7 @@ SECRET = [
     "header.Authorization",
     "header.X-Api-Key",
     "auth.basic.password",
+    "fs.azure.sas.container.acc.blob.core.windows.net",
     "fs.s3a.secret.key",
     "fs.s3a.access.key",
     "fs.s3a.session.token",
@@ -95,6 +96,7 @@ PLAIN = [
     "max-token-length",
     "tokens",
     "tokenizer",
+    "source.sas.dataset",
     "passenger",
     "compass",
     "oauth2-server-uri",
@@ -147,6 +149,8 @@ def test_names_that_only_look_like_secrets_are_none(key: str) -> None:
         ("abfss://c@a.dfs.core.windows.net/x:y@z", "abfss://c@a.dfs.core.windows.net/x:y@z"),
         ("s3://b/day=2024-01-01/x?y.parquet", "s3://b/day=2024-01-01/x?y.parquet"),
         ("column token: string", "column token: string"),
+        ("basic statistics of bearer tokens", "basic statistics of bearer tokens"),
+        ("http://h,b:x@y", "http://h,b:x@y"),
     ],
 )
 def test_addresses_lose_passwords_and_signatures(text: str, clean: str) -> None:
