@@ -15,12 +15,15 @@
     └── InternalError             our bug
 
 Each carries its facts as fields and renders its text from them: what could not be done, to
-which table; the cause with values; the state of the table; the next step.
+which table; the cause with values; the state of the table; the next step. No text or field shows
+the password or the signature of an address, nor a secret literal of a statement.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from rowlake.secrets import statement_without_secrets, without_passwords
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,6 +41,9 @@ def shown(items: Iterable[object]) -> str:
 
 class RowlakeError(Exception):
     """The root of all errors that rowlake raises on purpose."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(without_passwords(message))
 
     def __reduce__(self) -> tuple[object, ...]:
         # Pools of processes pickle errors; the text is rendered already, so no constructor runs.
@@ -59,8 +65,9 @@ class InvalidStatementError(RowlakeError):
     def __init__(
         self, message: str, *, statement: str | None = None, position: int | None = None
     ) -> None:
-        self.statement, self.position = statement, position
-        super().__init__(_with_position(message, statement, position))
+        shown = None if statement is None else statement_without_secrets(statement)
+        self.statement, self.position = shown, position
+        super().__init__(_with_position(message, shown, position))
 
 
 def _with_position(message: str, statement: str | None, position: int | None) -> str:
@@ -121,7 +128,7 @@ class CommitConflictError(RowlakeError):
         retryable: bool = False,
         same_rows: bool = False,
     ) -> None:
-        self.operation, self.table, self.cause = operation, table, cause
+        self.operation, self.table, self.cause = operation, table, without_passwords(cause)
         self.snapshot_id, self.files = snapshot_id, tuple(files)
         self.retryable, self.same_rows = retryable, same_rows
         named = f": {shown(files)}" if files else ""
@@ -135,7 +142,7 @@ class CommitStateUnknownError(RowlakeError):
     """The catalog did not say whether the commit landed; nothing was cleaned up."""
 
     def __init__(self, table: str, snapshot_id: int | None, cause: str) -> None:
-        self.table, self.snapshot_id, self.cause = table, snapshot_id, cause
+        self.table, self.snapshot_id, self.cause = table, snapshot_id, without_passwords(cause)
         made = "" if snapshot_id is None else f" for snapshot {snapshot_id}"
         look = "describe" if snapshot_id is None else "snapshots"
         super().__init__(
@@ -148,7 +155,7 @@ class CorruptTableError(RowlakeError):
     """A file of the table is missing, damaged or unreadable; `location` says which."""
 
     def __init__(self, location: str, cause: str, *, advice: str | None = None) -> None:
-        self.location, self.cause = location, cause
+        self.location, self.cause = without_passwords(location), without_passwords(cause)
         step = advice or "Restore the file from a backup, or roll back to a snapshot without it."
         super().__init__(f"Cannot read {location}: {cause}. {step}")
 
@@ -157,7 +164,7 @@ class StorageError(RowlakeError):
     """Storage or catalog could not be reached or refused; `location` says where."""
 
     def __init__(self, location: str, cause: str, *, advice: str | None = None) -> None:
-        self.location, self.cause = location, cause
+        self.location, self.cause = without_passwords(location), without_passwords(cause)
         step = advice or "Check the path, the permissions and the connection."
         super().__init__(f"Cannot reach {location}: {cause}. {step}")
 

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
+from pyiceberg.table import StagedTable
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT
 
 from rowlake.catalog._compat import without_code_of_tables
+from rowlake.catalog.metadata import validate_no_secret_updates
+from rowlake.model.properties import validate_no_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,6 +169,7 @@ class EmbeddedCatalog(MetastoreCatalog):
         properties: Properties = EMPTY_DICT,
     ) -> Table:
         """Create a table."""
+        validate_no_secrets(properties)
         with without_code_of_tables(self):
             return self.whole.create_table(
                 identifier, schema, location, partition_spec, sort_order, properties
@@ -183,6 +187,8 @@ class EmbeddedCatalog(MetastoreCatalog):
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Commit updates to a table."""
+        is_new = isinstance(table, StagedTable)
+        validate_no_secret_updates(updates, None if is_new else table.metadata.properties)
         with without_code_of_tables(self):
             return self.whole.commit_table(table, requirements, updates)
 

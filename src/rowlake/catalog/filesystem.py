@@ -35,6 +35,7 @@ from rowlake.catalog.metadata import (
     read_metadata,
     to_bytes,
     validate,
+    validate_no_secret_updates,
 )
 from rowlake.catalog.names import folder_name
 from rowlake.catalog.serverless import ServerlessCatalog, refuse
@@ -44,6 +45,7 @@ from rowlake.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
+from rowlake.model.properties import validate_no_secrets
 from rowlake.storage.files import Storage
 from rowlake.storage.locations import is_remote, join
 
@@ -147,6 +149,7 @@ class FileSystemCatalog(ServerlessCatalog):
         order: SortOrder,
         properties: Properties,
     ) -> StagedTable:
+        validate_no_secrets(properties)
         given = {key: str(value) for key, value in properties.items()}
         version = int(given.get("format-version", 2))
         converted = self._convert_schema_if_needed(schema, version)  # type: ignore[arg-type]
@@ -169,6 +172,8 @@ class FileSystemCatalog(ServerlessCatalog):
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Make the next version of a table; CommitFailedException where another made it."""
+        is_new = isinstance(table, StagedTable)
+        validate_no_secret_updates(updates, None if is_new else table.metadata.properties)
         identifier = table.name()
         try:
             current = self.newest(identifier)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
@@ -25,7 +25,9 @@ from pyiceberg.table.update import (
 from rowlake.catalog._compat import staged_table, without_code_of_tables
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import delete_outdated
+from rowlake.catalog.names import quoted
 from rowlake.storage.filesystems import io_properties
+from rowlake.storage.table_io import table_io_properties
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,20 +117,20 @@ def handle_of(catalog: Catalog, identifier: Identifier, table: Table) -> TableHa
         catalog,
         table.metadata,
         table.metadata_location,
-        io_properties(_of_catalog(catalog, table)),
+        _io_properties(catalog, table, quoted(identifier)),
         dict(table.config),
     )
 
 
-def _of_catalog(catalog: Catalog, table: Table) -> dict[str, Any]:
-    """Return the properties that open the table's files, without those of the table itself.
-
-    PyIceberg puts all into one: the catalog's, over them the table's, over them what a REST server
-    sends for this table. A table's own must not say where the catalog's secrets are sent.
-    """
-    own = table.metadata.properties
-    sent = {key: value for key, value in table.io.properties.items() if own.get(key) != value}
-    return {**catalog.properties, **table.config, **sent}
+def _io_properties(catalog: Catalog, table: Table, name: str) -> dict[str, str]:
+    """Return what opens the files; what a REST server sent along counts as the catalog's."""
+    said = table.metadata.properties
+    sent = {
+        key: value
+        for key, value in io_properties(table.io.properties).items()
+        if key in table.config or said.get(key) != value
+    }
+    return table_io_properties({**catalog.properties, **sent}, said, name=name)
 
 
 def creation_updates(metadata: TableMetadata) -> list[TableUpdate]:

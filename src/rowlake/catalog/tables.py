@@ -13,6 +13,7 @@ from rowlake.catalog.metadata import read_metadata
 from rowlake.catalog.names import folder_name, levels_of, near, quoted, table_levels
 from rowlake.catalog.purge import gc_allowed
 from rowlake.errors import InvalidStatementError, TableNotFoundError
+from rowlake.model.properties import validate_no_secrets
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def table_exists(catalog: Catalog, name: Name) -> bool:
 
 def stage_table(catalog: Catalog, name: Name, definition: Definition) -> TableHandle:
     """Return a table that the first commit to it creates, with all that this commit adds."""
+    validate_no_secrets(definition.properties)
     identifier = table_levels(name)
     with failing(catalog, f"create {quoted(identifier)}", identifier):
         try:

@@ -7,9 +7,10 @@ Exit codes: 0 done, 1 the operation failed, 2 wrong usage, 3 a conflict that may
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rowlake.cli import maintain, rows
 from rowlake.cli.options import Catalog, Quiet, Shown, TableName, Warehouse, open_lake
@@ -21,11 +22,28 @@ from rowlake.errors import (
     InvalidStatementError,
     RowlakeError,
 )
+from rowlake.secrets import without_passwords
 
 INTERRUPTED = 130
+# Typer has no name of its own for what all errors of usage are.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+class Commands(TyperGroup):
+    """The sub-commands; what they say of wrong usage quotes no password."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the sub-command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except _UsageError as error:
+            vars(error)["message"] = without_passwords(str(vars(error).get("message", "")))
+            raise
+
 
 app = typer.Typer(
     name="rowlake",
+    cls=Commands,
     help="Row-level work on Iceberg tables: fast, safe and explained.",
     no_args_is_help=True,
     add_completion=False,

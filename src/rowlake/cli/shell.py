@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.cli.output import Output, show
 from rowlake.errors import RowlakeError
+from rowlake.secrets import without_secrets
 from rowlake.sql.split import split_statements
 
 if TYPE_CHECKING:
@@ -47,4 +48,4 @@ def _run(lake: Lake, statement: str) -> None:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
     except Exception as error:  # noqa: BLE001 - Spark's own errors must not end the shell
-        print(f"error: {str(error).splitlines()[0]}", file=sys.stderr)
+        print(f"error: {without_secrets(str(error).splitlines()[0])}", file=sys.stderr)

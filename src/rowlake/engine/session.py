@@ -29,6 +29,12 @@ GIB = 1024**3
 # the folder of its own, whose name has eight random letters.
 _SOCKETS = "rowlake-"
 MAX_TEMPORARY_FOLDER = 60 - len(_SOCKETS) - 9
+# What plans hide of a read's options besides secret, password, token and access.key, Spark's own:
+# `catalog.uri` may hold a password, and PyIceberg's names have hyphens.
+HIDDEN_OPTIONS = (
+    "(?i)url|uri|(access|account|api|encryption|private|shared|sse).?key|credential|"
+    "connection.?string|kerberos.?ticket|authorization|sas|passwd|passphrase|pwd"
+)
 
 LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -120,6 +126,7 @@ def local_settings() -> dict[str, str]:
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
         "spark.python.daemon.module": "rowlake.engine.daemon",
+        "spark.sql.redaction.options.regex": HIDDEN_OPTIONS,
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.timeType.enabled": "true",

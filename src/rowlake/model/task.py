@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rowlake.secrets import redacted_repr
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -76,6 +78,8 @@ class ScanContext:
     io_properties: Mapping[str, str] = field(default_factory=dict)
     batch_rows: int = 65_536
     held: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    __repr__ = redacted_repr
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "held": {}}

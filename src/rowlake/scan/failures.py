@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rowlake.errors import CorruptTableError, MissingFileError, RowlakeError, StorageError
+from rowlake.secrets import cause_without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,7 +24,7 @@ def reading(location: str) -> Iterator[None]:
     except RowlakeError:
         raise
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-        raise read_failure(location, error) from error
+        raise read_failure(location, error) from cause_without_secrets(error)
 
 
 def read_failure(location: str, error: Exception) -> RowlakeError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rowlake.secrets import redacted_repr
 from rowlake.sql.cursor import Cursor, properties
 from rowlake.sql.lexer import Kind
 from rowlake.sql.statements import (
@@ -58,6 +59,8 @@ class _Clauses:
     location: str | None = None
     comment: str | None = None
     foreign: bool = False
+
+    __repr__ = redacted_repr
 
 
 def _create_table(cursor: Cursor, mode: str) -> Statement:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.engine.quiet import quiet_refusals
 from rowlake.errors import InvalidStatementError, RowlakeError, TableNotFoundError, shown
+from rowlake.secrets import cause_without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,8 +46,10 @@ def told_plainly(
             raise
         unknown = _COLUMN.search(str(error)) if columns else None
         if unknown is not None:
-            raise no_such_column(_parts(unknown[1]), columns, text) from error
-        raise _plain(lake, text, str(error), moved=moved) from error
+            raise no_such_column(_parts(unknown[1]), columns, text) from cause_without_secrets(
+                error
+            )
+        raise _plain(lake, text, str(error), moved=moved) from cause_without_secrets(error)
 
 
 def is_unknown_column(error: Exception) -> bool:

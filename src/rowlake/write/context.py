@@ -22,6 +22,7 @@ from rowlake.model.task import (
     ROW_ID_COLUMN,
     ROW_ID_COLUMN_ID,
 )
+from rowlake.secrets import redacted_repr
 from rowlake.write.locations import DataLocations, data_locations
 from rowlake.write.metrics_modes import TRUNCATE_16, MetricsMode, metrics_modes
 from rowlake.write.properties import (
@@ -80,6 +81,8 @@ class WriteContext:
     equality_ids: tuple[int, ...] = ()
     io_properties: Mapping[str, str] = field(default_factory=dict)
     task_number: int = 0
+
+    __repr__ = redacted_repr
 
 
 def write_context(
