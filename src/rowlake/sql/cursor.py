@@ -9,6 +9,9 @@ from rowlake.sql.extent import end_of_expression
 from rowlake.sql.lexer import Kind, Lexer, Token
 
 
+_LONGEST_NUMBER = 40
+
+
 class Cursor:
     """Walks the tokens of one statement; errors name the place."""
 
@@ -136,6 +139,8 @@ class Cursor:
         text = self.current.text
         if self.current.kind is not Kind.NUMBER or not text.rstrip("Ll").isdecimal():
             self.expected(what)
+        if len(text) > _LONGEST_NUMBER:
+            self.fail("The number is too long")
         return int(self.advance().text.rstrip("Ll"))
 
     def if_exists(self) -> bool:
