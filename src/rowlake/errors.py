@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 SHOWN = 3
+SHOWN_LENGTH = 4_000  # characters of a message
 SHOWN_WIDTH = 160  # characters of a statement's line
 
 
@@ -61,7 +62,7 @@ class InvalidStatementError(RowlakeError):
         self, message: str, *, statement: str | None = None, position: int | None = None
     ) -> None:
         self.statement, self.position = statement, position
-        super().__init__(_with_position(message, statement, position))
+        super().__init__(_with_position(_shortened(message), statement, position))
 
 
 def _with_position(message: str, statement: str | None, position: int | None) -> str:
@@ -74,6 +75,13 @@ def _with_position(message: str, statement: str | None, position: int | None) ->
     end = statement.find("\n", position)
     text, offset = _clipped(statement[start : end if end >= 0 else None], column)
     return f"{message} (line {line}, column {column + 1})\n  {text}\n  {' ' * offset}^"
+
+
+def _shortened(message: str) -> str:
+    """Return a message without the middle of what it quotes at absurd length."""
+    if len(message) <= SHOWN_LENGTH:
+        return message
+    return f"{message[: SHOWN_LENGTH // 2]} … {message[-SHOWN_LENGTH // 2 :]}"
 
 
 def _clipped(line: str, column: int) -> tuple[str, int]:

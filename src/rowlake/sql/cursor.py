@@ -8,7 +8,6 @@ from rowlake.errors import InvalidStatementError
 from rowlake.sql.extent import end_of_expression
 from rowlake.sql.lexer import Kind, Lexer, Token
 
-
 _LONGEST_NUMBER = 40
 
 
@@ -19,6 +18,7 @@ class Cursor:
         self.text = text
         self.lexer = Lexer(text)
         self.index = 0
+        self.type_depth = 0
 
     @property
     def current(self) -> Token:
