@@ -28,6 +28,7 @@ _TOO_COMPLEX = re.compile(
     r"\A(An error occurred while calling [\w.]+\n: |\()?java\.lang\.StackOverflowError"
 )
 _HEAD = 300
+_SAID = 8_000
 _CLASS = re.compile(r"\[([A-Z_]+)[.\]]")
 
 
@@ -50,10 +51,15 @@ def told_plainly(
             raise _too_complex(text) from error
         if type(error).__name__ not in _ANALYSIS:
             raise
-        unknown = _COLUMN.search(str(error)) if columns else None
+        unknown = _COLUMN.search(_beginning(error)) if columns else None
         if unknown is not None:
             raise no_such_column(_parts(unknown[1]), columns, text) from error
-        raise _plain(lake, text, str(error), moved=moved) from error
+        raise _plain(lake, text, _beginning(error), moved=moved) from error
+
+
+def _beginning(error: Exception) -> str:
+    """Return what an error says first; further on it quotes the statement, however long."""
+    return str(error)[:_SAID]
 
 
 @contextmanager
@@ -90,7 +96,7 @@ def _too_complex(text: str | None) -> InvalidStatementError:
 
 def is_unknown_column(error: Exception) -> bool:
     """Tell whether Spark refused a name of a column."""
-    return type(error).__name__ in _ANALYSIS and _COLUMN.search(str(error)) is not None
+    return type(error).__name__ in _ANALYSIS and _COLUMN.search(_beginning(error)) is not None
 
 
 def no_such_column(

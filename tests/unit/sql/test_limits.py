@@ -327,3 +327,23 @@ def test_a_statement_that_cannot_be_read_is_handed_out_to_say_why(text: str) -> 
 @pytest.mark.parametrize("text", ["SELECT 'a;", "SELECT /* a;", 'SELECT "a;', "SELECT `a;", "# a"])
 def test_a_statement_that_goes_on_is_waited_for(text: str) -> None:
     assert split_statements(text) == ([], text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " UNION ALL ".join(["SELECT * FROM ns.t"] * 1_500),
+        " UNION ALL ".join(["SELECT ns.t.id FROM ns.t WHERE id = 1"] * 1_500),
+        "SELECT 1 WHERE " + " AND ".join(["EXISTS (SELECT * FROM ns.t)"] * 1_500),
+    ],
+    ids=["stars", "names", "subqueries"],
+)
+def test_many_references_to_tables_are_rewritten(text: str) -> None:
+    assert len(push_down(text, lookup).scans) == 1_500
+
+
+def test_many_assignments_are_read_and_each_column_once() -> None:
+    values = ", ".join(f"c{number} = {number}" for number in range(5_000))
+    assert len(parse(f"UPDATE ns.t SET {values}").assignments) == 5_000  # type: ignore[union-attr]
+    with pytest.raises(InvalidStatementError, match="assigned twice"):
+        parse(f"UPDATE ns.t SET {values}, c7 = 1")
