@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 SHOWN = 3
+SHOWN_LENGTH = 4_000  # characters of a message
+SHOWN_WIDTH = 160  # characters of a statement's line
 
 
 def shown(items: Iterable[object]) -> str:
@@ -67,7 +69,7 @@ class InvalidStatementError(RowlakeError):
     ) -> None:
         shown = None if statement is None else statement_without_secrets(statement)
         self.statement, self.position = shown, position
-        super().__init__(_with_position(message, shown, position))
+        super().__init__(_with_position(_shortened(message), shown, position))
 
 
 def _with_position(message: str, statement: str | None, position: int | None) -> str:
@@ -76,8 +78,25 @@ def _with_position(message: str, statement: str | None, position: int | None) ->
     before = statement[:position]
     line = before.count("\n") + 1
     column = position - (before.rfind("\n") + 1)
-    text = statement.splitlines()[line - 1] if statement else ""
-    return f"{message} (line {line}, column {column + 1})\n  {text}\n  {' ' * column}^"
+    start = position - column
+    end = statement.find("\n", position)
+    text, offset = _clipped(statement[start : end if end >= 0 else None], column)
+    return f"{message} (line {line}, column {column + 1})\n  {text}\n  {' ' * offset}^"
+
+
+def _shortened(message: str) -> str:
+    """Return a message without the middle of what it quotes at absurd length."""
+    if len(message) <= SHOWN_LENGTH:
+        return message
+    return f"{message[: SHOWN_LENGTH // 2]} … {message[-SHOWN_LENGTH // 2 :]}"
+
+
+def _clipped(line: str, column: int) -> tuple[str, int]:
+    """Return what is near a column of a line, and where the column is in it."""
+    first = max(0, column - SHOWN_WIDTH // 2) if len(line) > SHOWN_WIDTH else 0
+    text = line[first : first + SHOWN_WIDTH]
+    before, after = "… " * (first > 0), " …" * (first + SHOWN_WIDTH < len(line))
+    return f"{before}{text}{after}".rstrip("\r"), column - first + len(before)
 
 
 class SchemaMismatchError(InvalidStatementError):

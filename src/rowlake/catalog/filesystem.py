@@ -37,7 +37,7 @@ from rowlake.catalog.metadata import (
     validate,
     validate_no_secret_updates,
 )
-from rowlake.catalog.names import folder_name
+from rowlake.catalog.names import folder_name, new_folder_name
 from rowlake.catalog.serverless import ServerlessCatalog, refuse
 from rowlake.errors import (
     InvalidStatementError,
@@ -98,6 +98,7 @@ class FileSystemCatalog(ServerlessCatalog):
         self, identifier: str | Identifier, definition: Definition
     ) -> TableMetadata:
         """Return the metadata of a table to be; its location follows from its name."""
+        new_folder_name(self.identifier_to_tuple(identifier)[-1])
         namespace = self.namespace_from(identifier)
         if not self.namespace_exists(namespace):
             raise NoSuchNamespaceError(f"Namespace does not exist: {namespace}")
@@ -275,6 +276,8 @@ class FileSystemCatalog(ServerlessCatalog):
         self, namespace: str | Identifier, properties: Properties = EMPTY_DICT
     ) -> None:
         """Make the folder of a namespace."""
+        for level in self.identifier_to_tuple(namespace):
+            new_folder_name(level)
         if properties:
             refuse("keep properties of namespaces")
         if self.storage.exists(self.folder_of(namespace)):

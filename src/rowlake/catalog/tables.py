@@ -223,6 +223,11 @@ def _check_levels(catalog: Catalog, levels: Identifier) -> None:
         raise InvalidStatementError(
             f"Cannot create {quoted(levels)}: this catalog cannot keep a dot inside a namespace."
         )
+    # PyIceberg strips levels where it drops or renames a table.
+    if hasattr(catalog, "engine") and any(level != level.strip() for level in levels):
+        raise InvalidStatementError(
+            f"Cannot create {quoted(levels)}: a namespace cannot begin or end with white space."
+        )
     if hasattr(catalog, "engine") or isinstance(catalog, FileSystemCatalog):
         for level in levels:
             folder_name(level)

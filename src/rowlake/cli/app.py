@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from rowlake.cli import maintain, rows
 from rowlake.cli.options import Catalog, Quiet, Shown, TableName, Warehouse, open_lake
-from rowlake.cli.output import Output, show
+from rowlake.cli.output import Output, rows_of, show
 from rowlake.cli.quick import LOOKS, spare_pandas
 from rowlake.errors import (
     CommitConflictError,
@@ -22,6 +22,7 @@ from rowlake.errors import (
     InvalidStatementError,
     RowlakeError,
 )
+from rowlake.model.printable import printable_lines
 from rowlake.secrets import without_passwords
 
 INTERRUPTED = 130
@@ -63,7 +64,7 @@ def sql(
     text = sys.stdin.read() if statement == "-" else statement
     with open_lake(warehouse, catalog) as lake:
         lake.engine.progress = not quiet
-        show(lake.sql(text).toArrow(), output)
+        show(rows_of(lake, text), output)
 
 
 @app.command()
@@ -178,7 +179,7 @@ def main() -> None:
     try:
         app()
     except RowlakeError as error:
-        print(f"rowlake: {error}", file=sys.stderr)
+        print(f"rowlake: {printable_lines(str(error))}", file=sys.stderr)
         sys.exit(exit_code(error))
     except SystemExit as ended:
         if ended.code == INTERRUPTED:  # Typer's answer to Ctrl-C, which says nothing

@@ -112,11 +112,13 @@ def _take_query(cursor: Cursor) -> tuple[str | None, int]:
 def _take_columns(cursor: Cursor) -> list[Field]:
     cursor.expect_symbol("(")
     columns: list[Field] = []
+    known: set[str] = set()
     while not cursor.at_symbol(")"):
         at = cursor.current
         name = cursor.name("the name of a column")
-        if any(name.lower() == known.name.lower() for known in columns):
+        if name.lower() in known:
             cursor.fail(f"Column {name} is there twice", at)
+        known.add(name.lower())
         columns.append(take_field_rest(cursor, name))
         if not cursor.accept_symbol(","):
             break
