@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from rowlake.deferred import deferred
-from rowlake.errors import RowlakeError, UnsupportedFeatureError
+from rowlake.errors import RowlakeError, StorageError, UnsupportedFeatureError
 from rowlake.storage import local, s3
 from rowlake.storage.failures import storage_failure
 from rowlake.storage.filesystems import filesystem_of, io_properties
@@ -64,10 +64,12 @@ class Storage:
             return filesystem_of(parts, self.properties), parts.path
 
     def open_input(self, location: str) -> pa.NativeFile:
-        """Open a file for random access."""
-        filesystem, path = self.resolve(location)
+        """Open a file for random access; on this machine, only a regular file."""
         with _failing(location):
-            return filesystem.open_input_file(path)
+            parts = split(location)
+            if parts.is_local:
+                _check_regular(location, parts.path)
+            return filesystem_of(parts, self.properties).open_input_file(parts.path)
 
     def open_output(self, location: str) -> pa.NativeFile:
         """Open a new file for writing; folders above it are made where there are folders."""
@@ -125,10 +127,14 @@ class Storage:
         at a time.
         """
         by_store: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        for location in locations:
-            store, path = _place_of(location)
-            by_store.setdefault(store, []).append((location, path))
         left: list[str] = []
+        for location in locations:
+            try:
+                store, path = _place_of(location)
+            except StorageError:  # a path that no file can have
+                left.append(location)
+            else:
+                by_store.setdefault(store, []).append((location, path))
         for (scheme, authority), some in by_store.items():
             if scheme in S3:
                 left.extend(self._delete_objects(authority, [location for location, _ in some]))
@@ -226,6 +232,13 @@ def _failing(location: str) -> Iterator[None]:
         raise storage_failure(location, error) from error
 
 
+def _check_regular(location: str, path: str) -> None:
+    kind = local.odd_kind(path)
+    if kind is not None:
+        advice = "Only regular files are read; check the metadata that names it."
+        raise StorageError(location, f"it is {kind}", advice=advice)
+
+
 def _check_bucket(filesystem: fs.FileSystem, bucket: str) -> None:
     # pyarrow lists a bucket that is not there as an empty one.
     if filesystem.get_file_info(bucket).type == fs.FileType.NotFound:
@@ -261,7 +274,7 @@ def _is_removed(remove: Callable[[str], None], path: str) -> bool:
         remove(path)
     except FileNotFoundError:
         return True
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a path that no file can have
         return False
     return True
 
