@@ -48,12 +48,7 @@ class ParquetSource:
         self.location = location
         with reading(location):
             self._stream = storage.open_input(location)
-            self._file = pq.ParquetFile(
-                self._stream,
-                read_dictionary=list(dictionaries),
-                coerce_int96_timestamp_unit="us",
-                arrow_extensions_enabled=False,
-            )
+            self._file = _parquet_file(self._stream, dictionaries)
             self.metadata = self._file.metadata
             count_read(self.metadata.serialized_size + _TAIL)
             found = self._file.schema_arrow
@@ -103,6 +98,14 @@ class ParquetSource:
             units.append(Unit(index, _offset(group), first_row, group.num_rows))
             first_row += group.num_rows
         return units
+
+
+def _parquet_file(stream: pa.NativeFile, dictionaries: Sequence[str]) -> pq.ParquetFile:
+    options = {"coerce_int96_timestamp_unit": "us", "arrow_extensions_enabled": False}
+    try:
+        return pq.ParquetFile(stream, read_dictionary=list(dictionaries), **options)
+    except KeyError:  # no such columns, or not by these names
+        return pq.ParquetFile(stream, **options)
 
 
 def _prefixes(path: str) -> list[str]:

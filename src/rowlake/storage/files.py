@@ -129,12 +129,11 @@ class Storage:
         by_store: dict[tuple[str, str], list[tuple[str, str]]] = {}
         left: list[str] = []
         for location in locations:
-            try:
-                store, path = _place_of(location)
-            except StorageError:  # a path that no file can have
+            if "\0" in location:  # no file can have this path
                 left.append(location)
-            else:
-                by_store.setdefault(store, []).append((location, path))
+                continue
+            store, path = _place_of(location)
+            by_store.setdefault(store, []).append((location, path))
         for (scheme, authority), some in by_store.items():
             if scheme in S3:
                 left.extend(self._delete_objects(authority, [location for location, _ in some]))
@@ -274,7 +273,7 @@ def _is_removed(remove: Callable[[str], None], path: str) -> bool:
         remove(path)
     except FileNotFoundError:
         return True
-    except (OSError, ValueError):  # ValueError: a path that no file can have
+    except OSError:
         return False
     return True
 

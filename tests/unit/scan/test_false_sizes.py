@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,9 @@ from rowlake.scan import scan_kernel
 from rowlake.scan.source import Unit, in_split
 from tests.scanning import context, field, file_task, schema, table_of, write_orc, write_parquet
 from tests.unit.plan.test_tasks import plan_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TABLE = schema(field("k", pa.int64(), 1))
 ROWS = [{"k": index} for index in range(3000)]

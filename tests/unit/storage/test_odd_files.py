@@ -77,7 +77,7 @@ def test_a_missing_file_is_still_missing(tmp_path: Path) -> None:
         lambda at: Storage().children(at),
         lambda at: list(Storage().list(at)),
     ],
-    ids="open open_output read write create exists delete_folder make children list".split(),
+    ids=lambda act: str(act.__code__.co_names),
 )
 def test_a_path_with_a_nul_is_refused(act: Callable[[str], Any], form: str) -> None:
     with pytest.raises(StorageError) as raised:
