@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -12,6 +12,8 @@ from rowlake.errors import CorruptTableError, MissingFileError, RowlakeError, St
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 # What readers raise over content that cannot be read; pyarrow's errors are of many kinds.
 UNREADABLE = (pa.ArrowException, OSError, EOFError, ValueError, MemoryError, OverflowError)
@@ -48,7 +50,7 @@ def read_failure(location: str, error: Exception) -> RowlakeError:
     return CorruptTableError(location, cause)
 
 
-def guarded(location: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def guarded(location: str, batches: Iterable[Rows]) -> Iterator[Rows]:
     """Yield the batches; failures of the one that makes them name the location.
 
     Failures of the one that takes them pass as they are.

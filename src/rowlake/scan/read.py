@@ -144,6 +144,9 @@ class FileScan:
         for batch in self._source.read(unit, kept, self._batch_rows):
             yield Raw(batch, first, batch.num_rows)
             first += batch.num_rows
+        if first != end:  # the positions of all that follow would be wrong
+            found = unit.num_rows + first - end
+            raise ValueError(f"part {unit.index} has {found} rows, the footer says {unit.num_rows}")
 
     def kept(self, leaves: frozenset[int]) -> frozenset[int]:
         """Return the leaves that come when these are read."""
