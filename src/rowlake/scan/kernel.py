@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rowlake.model.task import FileTask, ScanContext, ScanTask
     from rowlake.scan.deletes import Deletes
 
-__all__ = ["live_rows", "output_schema", "picked_rows", "scan_kernel"]
+__all__ = ["live_rows", "output_schema", "picked_rows", "row_count", "scan_kernel"]
 
 
 def scan_kernel(task: ScanTask) -> Iterator[pa.RecordBatch]:
@@ -54,11 +54,16 @@ def live_rows(context: ScanContext, task: FileTask, deletes: Deletes, storage: S
 
     The file's own count: who decides by it that a file is empty must not believe a manifest.
     """
+    rows = row_count(context, task, storage)
+    return rows - len(deletes.in_range(0, rows))
+
+
+def row_count(context: ScanContext, task: FileTask, storage: Storage) -> int:
+    """Return how many rows a file has by its own count, deleted ones included."""
     with opened(
         task.location, task.file_format, storage, context.table_schema, context.name_mapping
     ) as source:
-        rows = sum(unit.num_rows for unit in source.units)
-    return rows - len(deletes.in_range(0, rows))
+        return sum(unit.num_rows for unit in source.units)
 
 
 def _file_batches(
