@@ -36,7 +36,8 @@ LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID = "_last_updated_sequence_number", 2
 class FileTask:
     """One data file, or a byte range of it, with the deletes that apply.
 
-    A split reads the row groups (stripes, blocks) that start in [start, start + length).
+    A split reads the row groups (stripes, blocks) that start in [start, start + length); the last
+    one, by `file_size_in_bytes`, also those behind: manifests may be wrong about sizes.
     `partition` has the file's partition values by partition field id, as Python values.
     """
 

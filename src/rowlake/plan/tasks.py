@@ -37,6 +37,10 @@ SPLIT_BYTES = 128 * MEGABYTE
 OPEN_FILE_BYTES = 4 * MEGABYTE
 LEAST_TASK_BYTES = 32 * MEGABYTE  # less than this is not worth a task while others are idle
 TASKS_PER_SLOT = 3
+# Sizes of manifests may be false, and each split opens the file: beyond these counts, splits are
+# larger than asked for.
+MOST_SPLITS = 1_000_000
+MOST_SPLITS_PER_FILE, LEAST_SPLITS_PER_FILE = 1000, 8
 FEW_PIECES = 20_000  # beyond, neighbours are packed together instead of by weight
 
 
@@ -161,8 +165,10 @@ def _split(table: pa.Table, sizes: Numbers, split_bytes: int) -> tuple[Numbers, 
     if not len(big):
         return rows, starts, lengths
     offsets = table.column("split_offsets").take(big).to_pylist()
+    share = max(LEAST_SPLITS_PER_FILE, MOST_SPLITS // len(big))
+    most = min(share, MOST_SPLITS_PER_FILE)
     cuts = [
-        split_starts(int(sizes[row]), known, split_bytes)
+        split_starts(int(sizes[row]), known, split_bytes, most)
         for row, known in zip(big.tolist(), offsets, strict=True)
     ]
     more = np.repeat(big, [len(each) for each in cuts])
@@ -177,16 +183,19 @@ def _split(table: pa.Table, sizes: Numbers, split_bytes: int) -> tuple[Numbers, 
     return rows[order], starts[order], lengths[order]
 
 
-def split_starts(size: int, offsets: list[int] | None, split_bytes: int) -> list[int]:
+def split_starts(
+    size: int, offsets: list[int] | None, split_bytes: int, most: int = MOST_SPLITS_PER_FILE
+) -> list[int]:
     """Return where the splits of a file start: at offsets of row groups, if they can be trusted.
 
     A split takes the row groups that start in it, so any start is right; offsets only make
-    splits that are neither empty nor much larger than asked for.
+    splits that are neither empty nor much larger than asked for. There are at most `most`, or
+    one per offset.
     """
     known = offsets or []
     rising = all(a < b for a, b in pairwise(known))
     if not known or not rising or known[-1] >= size or known[0] < 0:
-        count = -(-size // split_bytes)
+        count = min(-(-size // split_bytes), most)
         return [size * number // count for number in range(count)]
     starts = [0]
     for place, offset in enumerate(known[1:], start=1):

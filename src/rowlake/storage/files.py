@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from rowlake.deferred import deferred
-from rowlake.errors import RowlakeError, UnsupportedFeatureError
+from rowlake.errors import RowlakeError, StorageError, UnsupportedFeatureError
 from rowlake.secrets import cause_without_secrets
 from rowlake.storage import local, s3
 from rowlake.storage.failures import storage_failure
@@ -65,10 +65,12 @@ class Storage:
             return filesystem_of(parts, self.properties), parts.path
 
     def open_input(self, location: str) -> pa.NativeFile:
-        """Open a file for random access."""
-        filesystem, path = self.resolve(location)
+        """Open a file for random access; on this machine, only a regular file."""
         with _failing(location, self.properties):
-            return filesystem.open_input_file(path)
+            parts = split(location)
+            if parts.is_local:
+                _check_regular(location, parts.path)
+            return filesystem_of(parts, self.properties).open_input_file(parts.path)
 
     def open_output(self, location: str) -> pa.NativeFile:
         """Open a new file for writing; folders above it are made where there are folders."""
@@ -126,10 +128,13 @@ class Storage:
         at a time.
         """
         by_store: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        left: list[str] = []
         for location in locations:
+            if "\0" in location:  # no file can have this path
+                left.append(location)
+                continue
             store, path = _place_of(location)
             by_store.setdefault(store, []).append((location, path))
-        left: list[str] = []
         for (scheme, authority), some in by_store.items():
             if scheme in S3:
                 left.extend(self._delete_objects(authority, [location for location, _ in some]))
@@ -225,6 +230,13 @@ def _failing(location: str, properties: Mapping[str, str]) -> Iterator[None]:
             raise
         cause = cause_without_secrets(error, properties)
         raise storage_failure(location, error, properties) from cause
+
+
+def _check_regular(location: str, path: str) -> None:
+    kind = local.odd_kind(path)
+    if kind is not None:
+        advice = "Only regular files are read; check the metadata that names it."
+        raise StorageError(location, f"it is {kind}", advice=advice)
 
 
 def _check_bucket(filesystem: fs.FileSystem, bucket: str) -> None:
