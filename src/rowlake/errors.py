@@ -15,17 +15,22 @@
     └── InternalError             our bug
 
 Each carries its facts as fields and renders its text from them: what could not be done, to
-which table; the cause with values; the state of the table; the next step.
+which table; the cause with values; the state of the table; the next step. No text or field shows
+the password or the signature of an address, nor a secret literal of a statement.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowlake.secrets import statement_without_secrets, without_passwords
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 SHOWN = 3
+SHOWN_LENGTH = 4_000  # characters of a message
+SHOWN_WIDTH = 160  # characters of a statement's line
 
 
 def shown(items: Iterable[object]) -> str:
@@ -39,8 +44,11 @@ def shown(items: Iterable[object]) -> str:
 class RowlakeError(Exception):
     """The root of all errors that rowlake raises on purpose."""
 
+    def __init__(self, message: str = "") -> None:
+        super().__init__(without_passwords(message))
+
     def __reduce__(self) -> tuple[object, ...]:
-        # Tasks and pools pickle errors; the text is rendered already, so no constructor runs.
+        # Pools of processes pickle errors; the text is rendered already, so no constructor runs.
         return _copied, (type(self), self.args, self.__dict__)
 
 
@@ -59,8 +67,9 @@ class InvalidStatementError(RowlakeError):
     def __init__(
         self, message: str, *, statement: str | None = None, position: int | None = None
     ) -> None:
-        self.statement, self.position = statement, position
-        super().__init__(_with_position(message, statement, position))
+        shown = None if statement is None else statement_without_secrets(statement)
+        self.statement, self.position = shown, position
+        super().__init__(_with_position(_shortened(message), shown, position))
 
 
 def _with_position(message: str, statement: str | None, position: int | None) -> str:
@@ -69,8 +78,25 @@ def _with_position(message: str, statement: str | None, position: int | None) ->
     before = statement[:position]
     line = before.count("\n") + 1
     column = position - (before.rfind("\n") + 1)
-    text = statement.splitlines()[line - 1] if statement else ""
-    return f"{message} (line {line}, column {column + 1})\n  {text}\n  {' ' * column}^"
+    start = position - column
+    end = statement.find("\n", position)
+    text, offset = _clipped(statement[start : end if end >= 0 else None], column)
+    return f"{message} (line {line}, column {column + 1})\n  {text}\n  {' ' * offset}^"
+
+
+def _shortened(message: str) -> str:
+    """Return a message without the middle of what it quotes at absurd length."""
+    if len(message) <= SHOWN_LENGTH:
+        return message
+    return f"{message[: SHOWN_LENGTH // 2]} … {message[-SHOWN_LENGTH // 2 :]}"
+
+
+def _clipped(line: str, column: int) -> tuple[str, int]:
+    """Return what is near a column of a line, and where the column is in it."""
+    first = max(0, column - SHOWN_WIDTH // 2) if len(line) > SHOWN_WIDTH else 0
+    text = line[first : first + SHOWN_WIDTH]
+    before, after = "… " * (first > 0), " …" * (first + SHOWN_WIDTH < len(line))
+    return f"{before}{text}{after}".rstrip("\r"), column - first + len(before)
 
 
 class SchemaMismatchError(InvalidStatementError):
@@ -121,7 +147,7 @@ class CommitConflictError(RowlakeError):
         retryable: bool = False,
         same_rows: bool = False,
     ) -> None:
-        self.operation, self.table, self.cause = operation, table, cause
+        self.operation, self.table, self.cause = operation, table, without_passwords(cause)
         self.snapshot_id, self.files = snapshot_id, tuple(files)
         self.retryable, self.same_rows = retryable, same_rows
         named = f": {shown(files)}" if files else ""
@@ -135,7 +161,7 @@ class CommitStateUnknownError(RowlakeError):
     """The catalog did not say whether the commit landed; nothing was cleaned up."""
 
     def __init__(self, table: str, snapshot_id: int | None, cause: str) -> None:
-        self.table, self.snapshot_id, self.cause = table, snapshot_id, cause
+        self.table, self.snapshot_id, self.cause = table, snapshot_id, without_passwords(cause)
         made = "" if snapshot_id is None else f" for snapshot {snapshot_id}"
         look = "describe" if snapshot_id is None else "snapshots"
         super().__init__(
@@ -148,7 +174,7 @@ class CorruptTableError(RowlakeError):
     """A file of the table is missing, damaged or unreadable; `location` says which."""
 
     def __init__(self, location: str, cause: str, *, advice: str | None = None) -> None:
-        self.location, self.cause = location, cause
+        self.location, self.cause = without_passwords(location), without_passwords(cause)
         step = advice or "Restore the file from a backup, or roll back to a snapshot without it."
         super().__init__(f"Cannot read {location}: {cause}. {step}")
 
@@ -157,7 +183,7 @@ class StorageError(RowlakeError):
     """Storage or catalog could not be reached or refused; `location` says where."""
 
     def __init__(self, location: str, cause: str, *, advice: str | None = None) -> None:
-        self.location, self.cause = location, cause
+        self.location, self.cause = without_passwords(location), without_passwords(cause)
         step = advice or "Check the path, the permissions and the connection."
         super().__init__(f"Cannot reach {location}: {cause}. {step}")
 

@@ -7,7 +7,7 @@ frame that needs one does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog import tables as catalog_tables
@@ -15,6 +15,7 @@ from rowlake.catalog.names import levels_of, quoted
 from rowlake.catalog.open import open_catalog, properties_to_reopen
 from rowlake.deferred import deferred
 from rowlake.engine.spark import Engine
+from rowlake.secrets import redacted_repr
 from rowlake.table import Table
 
 if TYPE_CHECKING:
@@ -52,12 +53,21 @@ def connect(
       is made at the first need.
     """
     opened = open_catalog(warehouse, catalog)
-    planner = partial(_relation, _source_defaults(opened, catalog))
+    planner = SourcePlanner(_source_defaults(opened, catalog))
     return Lake(opened, Engine(spark, source_planner=planner))
 
 
-def _relation(defaults: Mapping[str, str], options: Mapping[str, str]) -> Any:
-    return relation.relation_of(defaults, options)
+@dataclass(frozen=True)
+class SourcePlanner:
+    """Opens the table that a read's options name; `defaults` are what opens the lake."""
+
+    defaults: Mapping[str, str]
+
+    __repr__ = redacted_repr
+
+    def __call__(self, options: Mapping[str, str]) -> Any:
+        """Return the table as a data source reads it."""
+        return relation.relation_of(self.defaults, options)
 
 
 def _source_defaults(opened: Any, catalog: Any) -> dict[str, str]:

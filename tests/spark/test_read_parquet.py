@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import datetime
+import os
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,7 +10,11 @@ import pytest
 
 from rowlake.engine.parquet import FIELD_ID_SETTING
 from rowlake.engine.spark import Engine
+from rowlake.errors import CorruptTableError, RowlakeError, StorageError
+from rowlake.lake import connect
 from rowlake.model.schema import Schema
+from tests.in_time import failure_in_time
+from tests.lakes import SALES, sales
 
 ROWS = 50_000
 
@@ -130,3 +136,48 @@ def test_old_dates_and_nested_columns_come_as_they_are(engine, tmp_path):
     pq.write_table(pa.Table.from_pylist([row], nested.arrow), path)
     (read,) = engine.read_parquet([str(path)], nested, []).collect()
     assert read.asDict(recursive=True) == {**row, "m": {"k": 1}}
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
+def test_a_missing_file_is_named_when_the_frame_is_made(engine, written, tmp_path, form):
+    missing = form.format(tmp_path / "none.parquet")
+    with pytest.raises(CorruptTableError, match="no such file") as raised:
+        engine.read_parquet([*written, missing], WRITTEN, [WRITTEN])
+    assert raised.value.location == missing
+
+
+@pytest.mark.parametrize("kind", ["named pipe", "folder", "device"])
+def test_what_is_no_file_is_not_given_to_spark(engine, written, tmp_path, kind):
+    path = str(tmp_path / "odd.parquet")
+    if kind == "named pipe":
+        os.mkfifo(path)
+    path = {"folder": str(Path(written[0]).parent), "device": "/dev/zero"}.get(kind, path)
+    with pytest.raises(CorruptTableError, match=kind) as raised:
+        engine.read_parquet([*written, path], WRITTEN, [WRITTEN])
+    assert raised.value.location == path
+
+
+def test_a_path_with_a_nul_is_refused(engine, written):
+    with pytest.raises(StorageError, match="NUL"):
+        engine.read_parquet([*written, "/tmp/a\0b.parquet"], WRITTEN, [WRITTEN])
+
+
+@pytest.mark.parametrize("odd", ["missing", "pipe"])
+def test_frames_and_sql_name_a_data_file_that_is_gone(spark, tmp_path, odd):
+    with connect(str(tmp_path), spark=spark) as lake:
+        lake.create_namespace("shop")
+        table = lake.create_table("shop.sales", SALES)
+        table.append(sales(8))
+        path = table.files()["file_path"].to_pylist()[0]
+        Path(path).unlink()
+        if odd == "pipe":
+            os.mkfifo(path)
+        for read in (
+            lambda: table.df().collect(),
+            lambda: lake.sql("SELECT * FROM shop.sales").collect(),
+            lambda: lake.sql("SELECT note, count(*) FROM shop.sales GROUP BY note").collect(),
+            lambda: table.arrow(),
+        ):
+            error = failure_in_time(read, 60)
+            assert isinstance(error, RowlakeError)
+            assert path in str(error)

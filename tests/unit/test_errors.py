@@ -127,3 +127,24 @@ def test_lists_show_three_items_and_a_count() -> None:
     assert shown([]) == ""
     assert shown("abc") == "a, b, c"
     assert shown("abcde") == "a, b, c and 2 more"
+
+
+def test_only_the_wrong_part_of_a_long_line_is_shown():
+    statement = "SELECT\n" + "a" * 5_000 + "#" + "b" * 5_000 + "\nFROM t"
+    error = InvalidStatementError("Unexpected", statement=statement, position=5_007)
+    head, line, mark = str(error).split("\n")
+    assert head == "Unexpected (line 2, column 5001)"
+    assert len(line) < 200
+    assert line[mark.index("^")] == "#"
+    assert error.statement == statement
+
+
+@pytest.mark.parametrize("statement", ["SELECT\n", "a\x0bb\n", "\n", "a\u2028b"])
+def test_the_end_of_a_statement_is_a_place_too(statement):
+    error = InvalidStatementError("Unexpected end", statement=statement, position=len(statement))
+    assert str(error).endswith("^")
+
+
+def test_a_message_does_not_quote_a_statement_of_megabytes():
+    error = InvalidStatementError("Expected a name but found " + "'x" * 1_000_000)
+    assert len(str(error)) < 5_000

@@ -6,6 +6,9 @@
 - It knows no JSON form for nanosecond timestamps and nested defaults.
 - Removing snapshots, it leaves gaps in the snapshot log (time travel then answers with the wrong
   snapshot), forgets the statistics of partitions, and cuts parents off.
+- It loads classes that the properties of a table name (`py-io-impl`,
+  `write.py-location-provider.impl`): whoever writes a table runs code where it is loaded. What
+  rowlake calls does not (`without_code_of_tables`); what users call themselves is left alone.
 
 The private names of PyIceberg's that this room uses are here too, each behind a function.
 Each mend replaces or adds to a name of PyIceberg's; `tests/unit/catalog/test_compat.py` fails
@@ -15,11 +18,14 @@ when one of these names moves, or when a mend is no longer needed.
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from pyiceberg import io as file_io
 from pyiceberg.conversions import from_json, to_json
 from pyiceberg.schema import _SetFreshIDs
-from pyiceberg.table import update
+from pyiceberg.table import locations, update
 from pyiceberg.table.metadata import TableMetadataV3
 from pyiceberg.typedef import IcebergBaseModel
 from pyiceberg.types import (
@@ -32,7 +38,7 @@ from pyiceberg.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.catalog.sql import SqlCatalog
@@ -41,6 +47,8 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
     from sqlalchemy import ColumnElement
 
+# rowlake's own file access, by the name that PyIceberg loads it by.
+OWN_FILE_IO = "rowlake.catalog.io.StorageFileIO"
 # Types whose defaults stay in their JSON form, since no Python value holds them.
 KEPT_AS_JSON = (TimestampNanoType, TimestamptzNanoType, StructType, ListType, MapType)
 
@@ -54,6 +62,42 @@ def install() -> None:
         to_json.register(kind, _as_it_is)
         from_json.register(kind, _as_it_is)
     update._apply_table_update.register(update.RemoveSnapshotsUpdate, _remove_snapshots)
+    file_io._import_file_io = _file_io_of_catalog
+    locations._import_location_provider = _location_provider_of_catalog
+
+
+# The class that the catalog names for its files, while rowlake calls PyIceberg.
+_named_by_catalog: ContextVar[str | None] = ContextVar("named_by_catalog", default=None)
+_LOCATION_PROVIDER = "write.py-location-provider.impl"
+_PYICEBERGS_OWN = frozenset(name for names in file_io.SCHEMA_TO_FILE_IO.values() for name in names)
+_import_file_io = file_io._import_file_io
+_import_location_provider = locations._import_location_provider
+
+
+@contextmanager
+def without_code_of_tables(catalog: Catalog) -> Iterator[None]:
+    """Load no class in this block that a table names; those that the catalog names are fine."""
+    before = _named_by_catalog.set(str(catalog.properties.get(file_io.PY_IO_IMPL) or OWN_FILE_IO))
+    try:
+        yield
+    finally:
+        _named_by_catalog.reset(before)
+
+
+def _file_io_of_catalog(io_impl: str, properties: dict[str, Any]) -> file_io.FileIO | None:
+    own = _named_by_catalog.get()
+    if own is not None and io_impl not in _PYICEBERGS_OWN:
+        return _import_file_io(own, properties)
+    return _import_file_io(io_impl, properties)
+
+
+def _location_provider_of_catalog(
+    location_provider_impl: str, table_location: str, table_properties: dict[str, Any]
+) -> locations.LocationProvider | None:
+    if _named_by_catalog.get() is None:
+        return _import_location_provider(location_provider_impl, table_location, table_properties)
+    others = {key: value for key, value in table_properties.items() if key != _LOCATION_PROVIDER}
+    return locations.load_location_provider(table_location, others)
 
 
 def metadata_after(

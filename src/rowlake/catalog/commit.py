@@ -13,8 +13,10 @@ from pyiceberg.table.update import AddSnapshotUpdate
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.failures import meaning
 from rowlake.catalog.holding import HeldCommit, holding
+from rowlake.catalog.metadata import validate_no_secret_updates
 from rowlake.catalog.outcome import Conflict, Fate, Landed, Outcome, Unknown, fate_of, status_of
 from rowlake.errors import InternalError, RowlakeError, StorageError
+from rowlake.secrets import cause_without_secrets, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,19 +42,20 @@ def commit_updates(
     looked at: a snapshot of ours in it proves that the commit landed. In a transaction the commit
     waits, and `origin` with it: what can make it anew.
     """
+    validate_no_secret_updates(updates, handle.metadata.properties)
     held = holding(handle)
     try:
         if held is not None:
             commit = HeldCommit(tuple(updates), tuple(requirements), origin)
             return Landed(held.hold(handle, commit))
         return Landed(backend_of(handle.catalog).commit(handle, updates, requirements))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, it says what became of the commit
         fate = fate_of(error)
         if fate is Fate.CONFLICT:
-            return Conflict(text_of(error))
+            return Conflict(text_of(error, handle))
         if fate is Fate.FAILED:
-            raise failure(handle, error) from error
-        return look(handle, updates, text_of(error))
+            raise failure(handle, error) from cause_of(error, handle)
+        return look(handle, updates, text_of(error, handle))
 
 
 def snapshots_in(updates: Sequence[TableUpdate]) -> set[int]:
@@ -89,13 +92,20 @@ def failure(handle: TableHandle, error: Exception) -> RowlakeError:
     if isinstance(error, RowlakeError):
         return error
     meant = meaning(handle.catalog, f"commit to {handle.name}", handle.identifier, error)
-    return meant or InternalError(f"Commit to {handle.name} failed: {error!r}")
+    text = without_secrets(repr(error), handle.catalog.properties)
+    return meant or InternalError(f"Commit to {handle.name} failed: {text}")
 
 
-def text_of(error: Exception) -> str:
+def cause_of(error: Exception, handle: TableHandle) -> BaseException | None:
+    """Return an error to raise `from`; None where it would show a secret of the catalog."""
+    return cause_without_secrets(error, {**handle.catalog.properties, **handle.io_properties})
+
+
+def text_of(error: Exception, handle: TableHandle) -> str:
     """Return the cause in an error, with the status that the catalog answered."""
     if isinstance(error, StorageError):
         return str(error)
     status = status_of(error)
-    text = " ".join(str(error).split()) or type(error).__name__
+    told = without_secrets(str(error), handle.catalog.properties)
+    text = " ".join(told.split()) or type(error).__name__
     return f"the catalog answered {status} ({text})" if status else text

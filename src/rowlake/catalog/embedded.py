@@ -17,8 +17,13 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
+from pyiceberg.table import StagedTable
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT
+
+from rowlake.catalog._compat import without_code_of_tables
+from rowlake.catalog.metadata import validate_no_secret_updates
+from rowlake.model.properties import validate_no_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,13 +169,16 @@ class EmbeddedCatalog(MetastoreCatalog):
         properties: Properties = EMPTY_DICT,
     ) -> Table:
         """Create a table."""
-        return self.whole.create_table(
-            identifier, schema, location, partition_spec, sort_order, properties
-        )
+        validate_no_secrets(properties)
+        with without_code_of_tables(self):
+            return self.whole.create_table(
+                identifier, schema, location, partition_spec, sort_order, properties
+            )
 
     def load_table(self, identifier: str | Identifier) -> Table:
         """Return a table as PyIceberg's object."""
-        return self.whole.load_table(identifier)
+        with without_code_of_tables(self):
+            return self.whole.load_table(identifier)
 
     def commit_table(
         self,
@@ -179,19 +187,24 @@ class EmbeddedCatalog(MetastoreCatalog):
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Commit updates to a table."""
-        return self.whole.commit_table(table, requirements, updates)
+        is_new = isinstance(table, StagedTable)
+        validate_no_secret_updates(updates, None if is_new else table.metadata.properties)
+        with without_code_of_tables(self):
+            return self.whole.commit_table(table, requirements, updates)
 
     def register_table(
         self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False
     ) -> Table:
         """Add a table whose metadata file is there."""
-        return self.whole.register_table(identifier, metadata_location, overwrite)
+        with without_code_of_tables(self):
+            return self.whole.register_table(identifier, metadata_location, overwrite)
 
     def rename_table(
         self, from_identifier: str | Identifier, to_identifier: str | Identifier
     ) -> Table:
         """Give a table another name."""
-        return self.whole.rename_table(from_identifier, to_identifier)
+        with without_code_of_tables(self):
+            return self.whole.rename_table(from_identifier, to_identifier)
 
     def drop_table(self, identifier: str | Identifier) -> None:
         """Take a table out of the catalog; its files stay."""

@@ -9,8 +9,9 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import read_metadata
+from rowlake.catalog.names import quoted
 from rowlake.storage.files import Storage
-from rowlake.storage.filesystems import io_properties
+from rowlake.storage.table_io import table_io_properties
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +45,9 @@ class EmbeddedBackend:
         if known is not None and known.metadata_location == location:
             return known
         metadata = read_metadata(location, Storage(self.catalog.properties))
-        properties = io_properties({**self.catalog.properties, **metadata.properties})
+        properties = table_io_properties(
+            self.catalog.properties, metadata.properties, name=quoted(identifier)
+        )
         return TableHandle(identifier, self.catalog, metadata, location, properties)
 
     def exists(self, identifier: Identifier) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyiceberg import exceptions as theirs
 
@@ -16,10 +15,11 @@ from rowlake.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from rowlake.secrets import cause_without_secrets, without_passwords, without_secrets
 from rowlake.storage.failures import storage_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyiceberg.catalog import Catalog
 
@@ -40,7 +40,6 @@ _OF_THE_CALL = (
     ValueError,
 )
 _DATABASES = {"sqlalchemy.exc", "sqlite3"}
-_SECRET = re.compile(r"(://[^:/@]+:)[^@/]*@")
 
 
 @contextmanager
@@ -48,18 +47,21 @@ def failing(catalog: Catalog, what: str, name: Identifier = ()) -> Iterator[None
     """Turn an error of a catalog into rowlake's; `what` completes "Cannot …"."""
     try:
         yield
-    except RowlakeError:
-        raise
+    except RowlakeError as error:
+        cause = error.__cause__
+        if cause is None or cause_without_secrets(cause, catalog.properties):
+            raise
+        raise error from None
     except Exception as error:
         meant = meaning(catalog, what, name, error)
         if meant is None:
             raise
-        raise meant from error
+        raise meant from cause_without_secrets(error, catalog.properties)
 
 
 def meaning(catalog: Catalog, what: str, name: Identifier, error: Exception) -> RowlakeError | None:
     """Return what an error means for the user, None where it is no catalog's."""
-    text = " ".join(str(error).split())
+    text = " ".join(without_secrets(str(error), catalog.properties).split())
     if isinstance(error, theirs.NoSuchNamespaceError):
         return TableNotFoundError(quoted(name[:-1] or name), kind="namespace")
     if isinstance(error, _ABSENT):
@@ -79,10 +81,12 @@ def _of_connection(catalog: Catalog, error: Exception, text: str) -> RowlakeErro
         return StorageError(place, f"the catalog refused ({text})", advice="Check the credentials.")
     if is_of_database(error) or is_of_network(error):
         return StorageError(
-            place, _first_line(error), advice="Check that the catalog runs and its address."
+            place,
+            first_line(error, catalog.properties),
+            advice="Check that the catalog runs and its address.",
         )
     if isinstance(error, OSError):
-        return storage_failure(str(error.filename or place), error)
+        return storage_failure(str(error.filename or place), error, catalog.properties)
     if isinstance(error, theirs.RESTError) and not isinstance(error, theirs.BadRequestError):
         return StorageError(place, f"the catalog failed ({text})", advice="Try it again later.")
     return None
@@ -97,12 +101,7 @@ def _of_call(what: str, error: Exception, text: str) -> RowlakeError | None:
 def place_of(catalog: Catalog) -> str:
     """Return where a catalog is, without any password."""
     uri = str(catalog.properties.get("uri") or catalog.properties.get("warehouse") or catalog.name)
-    return without_password(uri)
-
-
-def without_password(uri: str) -> str:
-    """Return a URI with its password hidden."""
-    return _SECRET.sub(r"\1…@", uri)
+    return without_passwords(uri)
 
 
 def is_of_database(error: BaseException) -> bool:
@@ -115,6 +114,8 @@ def is_of_network(error: BaseException) -> bool:
     return any(kind.__module__ == "requests.exceptions" for kind in type(error).__mro__)
 
 
-def _first_line(error: Exception) -> str:
-    lines = without_password(str(getattr(error, "orig", None) or error)).strip().splitlines()
+def first_line(error: Exception, properties: Mapping[str, Any]) -> str:
+    """Return the first line of what a database or a client said, without secrets."""
+    text = without_secrets(str(getattr(error, "orig", None) or error), properties)
+    lines = text.strip().splitlines()
     return lines[0] if lines else type(error).__name__

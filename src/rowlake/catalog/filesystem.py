@@ -35,8 +35,9 @@ from rowlake.catalog.metadata import (
     read_metadata,
     to_bytes,
     validate,
+    validate_no_secret_updates,
 )
-from rowlake.catalog.names import folder_name
+from rowlake.catalog.names import folder_name, new_folder_name
 from rowlake.catalog.serverless import ServerlessCatalog, refuse
 from rowlake.errors import (
     InvalidStatementError,
@@ -44,6 +45,7 @@ from rowlake.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
+from rowlake.model.properties import validate_no_secrets
 from rowlake.storage.files import Storage
 from rowlake.storage.locations import is_remote, join
 
@@ -96,6 +98,7 @@ class FileSystemCatalog(ServerlessCatalog):
         self, identifier: str | Identifier, definition: Definition
     ) -> TableMetadata:
         """Return the metadata of a table to be; its location follows from its name."""
+        new_folder_name(self.identifier_to_tuple(identifier)[-1])
         namespace = self.namespace_from(identifier)
         if not self.namespace_exists(namespace):
             raise NoSuchNamespaceError(f"Namespace does not exist: {namespace}")
@@ -147,6 +150,7 @@ class FileSystemCatalog(ServerlessCatalog):
         order: SortOrder,
         properties: Properties,
     ) -> StagedTable:
+        validate_no_secrets(properties)
         given = {key: str(value) for key, value in properties.items()}
         version = int(given.get("format-version", 2))
         converted = self._convert_schema_if_needed(schema, version)  # type: ignore[arg-type]
@@ -169,6 +173,8 @@ class FileSystemCatalog(ServerlessCatalog):
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Make the next version of a table; CommitFailedException where another made it."""
+        is_new = isinstance(table, StagedTable)
+        validate_no_secret_updates(updates, None if is_new else table.metadata.properties)
         identifier = table.name()
         try:
             current = self.newest(identifier)
@@ -270,6 +276,8 @@ class FileSystemCatalog(ServerlessCatalog):
         self, namespace: str | Identifier, properties: Properties = EMPTY_DICT
     ) -> None:
         """Make the folder of a namespace."""
+        for level in self.identifier_to_tuple(namespace):
+            new_folder_name(level)
         if properties:
             refuse("keep properties of namespaces")
         if self.storage.exists(self.folder_of(namespace)):
@@ -322,7 +330,8 @@ class FileSystemCatalog(ServerlessCatalog):
         return Table(levels, metadata, version.location, self._io(metadata), self)
 
     def _io(self, metadata: TableMetadata) -> FileIO:
-        return self._load_file_io(metadata.properties, metadata.location)
+        # Without the table's properties: they must not name classes, nor where secrets are sent.
+        return self._load_file_io(location=metadata.location)
 
 
 def _check_metadata_stays(metadata: TableMetadata) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import apply_updates, read_metadata
-from rowlake.storage.filesystems import io_properties
+from rowlake.catalog.names import quoted
+from rowlake.storage.table_io import table_io_properties
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,5 +78,7 @@ class FileSystemBackend:
     def _handle(
         self, identifier: Identifier, metadata: TableMetadata, location: str | None
     ) -> TableHandle:
-        properties = {**self.catalog.properties, **metadata.properties}
-        return TableHandle(identifier, self.catalog, metadata, location, io_properties(properties))
+        properties = table_io_properties(
+            self.catalog.properties, metadata.properties, name=quoted(identifier)
+        )
+        return TableHandle(identifier, self.catalog, metadata, location, properties)

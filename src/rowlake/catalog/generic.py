@@ -22,10 +22,12 @@ from pyiceberg.table.update import (
     UpgradeFormatVersionUpdate,
 )
 
-from rowlake.catalog._compat import staged_table
+from rowlake.catalog._compat import staged_table, without_code_of_tables
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import delete_outdated
+from rowlake.catalog.names import quoted
 from rowlake.storage.filesystems import io_properties
+from rowlake.storage.table_io import table_io_properties
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +49,9 @@ class GenericBackend:
 
     def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:  # noqa: ARG002
         """Return the table as it is now."""
-        return handle_of(self.catalog, identifier, self.catalog.load_table(identifier))
+        with without_code_of_tables(self.catalog):
+            table = self.catalog.load_table(identifier)
+        return handle_of(self.catalog, identifier, table)
 
     def exists(self, identifier: Identifier) -> bool:
         """Return whether there is such a table."""
@@ -55,24 +59,27 @@ class GenericBackend:
 
     def register(self, identifier: Identifier, metadata_location: str) -> None:
         """Add a table whose metadata file is there."""
-        self.catalog.register_table(identifier, metadata_location)
+        with without_code_of_tables(self.catalog):
+            self.catalog.register_table(identifier, metadata_location)
 
     def rename(self, identifier: Identifier, to: Identifier) -> None:
         """Give a table another name."""
-        self.catalog.rename_table(identifier, to)
+        with without_code_of_tables(self.catalog):
+            self.catalog.rename_table(identifier, to)
 
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates; a REST catalog says where it will be."""
         if not self.catalog.namespace_exists(identifier[:-1]):  # not every server looks
             raise NoSuchNamespaceError(f"Namespace does not exist: {identifier[:-1]}")
-        transaction = self.catalog.create_table_transaction(
-            identifier,
-            definition.schema,
-            definition.location,
-            definition.spec,
-            definition.sort_order,
-            dict(definition.properties),
-        )
+        with without_code_of_tables(self.catalog):
+            transaction = self.catalog.create_table_transaction(
+                identifier,
+                definition.schema,
+                definition.location,
+                definition.spec,
+                definition.sort_order,
+                dict(definition.properties),
+            )
         staged = handle_of(self.catalog, identifier, staged_table(transaction))
         return replace(staged, metadata=transaction.table_metadata, metadata_location=None)
 
@@ -86,9 +93,10 @@ class GenericBackend:
         if handle.is_staged:
             updates = [*creation_updates(handle.metadata), *updates]
             requirements = [AssertCreate()]
-        answer = self.catalog.commit_table(
-            handle.to_pyiceberg(), tuple(requirements), tuple(updates)
-        )
+        with without_code_of_tables(self.catalog):
+            answer = self.catalog.commit_table(
+                handle.to_pyiceberg(), tuple(requirements), tuple(updates)
+            )
         landed = replace(
             handle, metadata=answer.metadata, metadata_location=answer.metadata_location
         )
@@ -109,9 +117,20 @@ def handle_of(catalog: Catalog, identifier: Identifier, table: Table) -> TableHa
         catalog,
         table.metadata,
         table.metadata_location,
-        io_properties(table.io.properties),
+        _io_properties(catalog, table, quoted(identifier)),
         dict(table.config),
     )
+
+
+def _io_properties(catalog: Catalog, table: Table, name: str) -> dict[str, str]:
+    """Return what opens the files; what a REST server sent along counts as the catalog's."""
+    said = table.metadata.properties
+    sent = {
+        key: value
+        for key, value in io_properties(table.io.properties).items()
+        if key in table.config or said.get(key) != value
+    }
+    return table_io_properties({**catalog.properties, **sent}, said, name=name)
 
 
 def creation_updates(metadata: TableMetadata) -> list[TableUpdate]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rowlake.catalog.names import quoted
+from rowlake.secrets import without_passwords
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class TableHandle:
     metadata_location: str | None
     io_properties: Mapping[str, str]
     config: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        # The metadata's text is long, and all of these may hold secrets.
+        return f"TableHandle({self.name}, {without_passwords(self.metadata_location or 'staged')})"
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ from pyiceberg.table import CommitTableResponse
 from pyiceberg.table.update import AddSnapshotUpdate
 
 from rowlake.catalog.backend import backend_of, can_commit_many
-from rowlake.catalog.metadata import apply_updates, validate
+from rowlake.catalog.metadata import apply_updates, validate, validate_no_secret_updates
 from rowlake.catalog.names import levels_of
 from rowlake.catalog.outcome import Conflict
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
@@ -183,6 +183,7 @@ class HoldingCatalog:
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Hold a commit of PyIceberg's."""
+        validate_no_secret_updates(updates, table.metadata.properties)
         handle = self.held(table.name()).handle
         after = self.hold(handle, HeldCommit(updates, requirements))
         return CommitTableResponse(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.io import FileIO, InputFile, OutputFile
+from pyiceberg.io import PY_IO_IMPL, FileIO, InputFile, OutputFile
 from pyiceberg.typedef import EMPTY_DICT
 
+from rowlake.catalog._compat import OWN_FILE_IO
 from rowlake.errors import MissingFileError, StorageError
 from rowlake.storage.files import Storage
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from pyiceberg.typedef import Properties
 
 # The property of a PyIceberg catalog that names the class, and its value.
-IMPLEMENTATION = "py-io-impl"
-OURS = "rowlake.catalog.io.StorageFileIO"
+IMPLEMENTATION = PY_IO_IMPL
+OURS = OWN_FILE_IO
 
 
 class StorageFile(InputFile, OutputFile):

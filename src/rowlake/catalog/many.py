@@ -10,7 +10,7 @@ from pyiceberg.table import CommitTableRequest, Namespace, TableIdentifier
 
 from rowlake.catalog._compat import rest_session
 from rowlake.catalog.backend import backend_of, can_commit_many, kinds_of
-from rowlake.catalog.commit import failure, look, snapshots_in, text_of
+from rowlake.catalog.commit import cause_of, failure, look, snapshots_in, text_of
 from rowlake.catalog.outcome import Conflict, Fate, Landed, Unknown, fate_of
 from rowlake.errors import UnsupportedFeatureError, shown
 
@@ -154,11 +154,12 @@ def _request(change: TableChange) -> str:
 
 
 def _after(changes: Sequence[TableChange], error: Exception) -> ManyOutcome:
-    fate = fate_of(error)
+    handle, fate = changes[0].handle, fate_of(error)
     if fate is Fate.CONFLICT:
-        return Conflict(text_of(error))
+        return Conflict(text_of(error, handle))
     if fate is Fate.FAILED:
-        raise failure(changes[0].handle, error) from error
-    seen = [look(change.handle, change.updates, text_of(error)) for change in changes]
+        raise failure(handle, error) from cause_of(error, handle)
+    cause = text_of(error, handle)
+    seen = [look(change.handle, change.updates, cause) for change in changes]
     landed = [one.handle for one in seen if isinstance(one, Landed)]
-    return AllLanded(tuple(landed)) if len(landed) == len(seen) else Unknown(text_of(error))
+    return AllLanded(tuple(landed)) if len(landed) == len(seen) else Unknown(cause)

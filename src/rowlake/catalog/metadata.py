@@ -25,11 +25,14 @@ from pyiceberg.table.update import (
     AddSnapshotUpdate,
     AssertRefSnapshotId,
     RemovePropertiesUpdate,
+    SetPropertiesUpdate,
     update_table_metadata,
 )
 
 from rowlake.catalog._compat import metadata_after, next_row_id
 from rowlake.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
+from rowlake.model.properties import validate_no_secrets
+from rowlake.secrets import redacted_repr
 from rowlake.storage.locations import join
 
 if TYPE_CHECKING:
@@ -58,6 +61,8 @@ class Definition:
     sort_order: SortOrder = UNSORTED_SORT_ORDER
     properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
+
+    __repr__ = redacted_repr
 
 
 def new_metadata(definition: Definition, location: str) -> TableMetadata:
@@ -91,6 +96,20 @@ def apply_updates(
     """
     _check_order(base, updates)
     return _complete(metadata_after(base, tuple(_lenient(base, updates)), base_location))
+
+
+def validate_no_secret_updates(
+    updates: Sequence[TableUpdate], known: Mapping[str, str] | None = None
+) -> None:
+    """Refuse updates that would write a secret; `known` are properties that the table has."""
+    known = known or {}
+    for update in updates:
+        if isinstance(update, SetPropertiesUpdate):
+            fresh = {key: one for key, one in update.updates.items() if known.get(key) != one}
+            validate_no_secrets(fresh)
+        elif isinstance(update, AddSnapshotUpdate) and update.snapshot.summary is not None:
+            summary = update.snapshot.summary.additional_properties
+            validate_no_secrets(summary, of="snapshot property")
 
 
 def _check_order(base: TableMetadata, updates: Sequence[TableUpdate]) -> None:

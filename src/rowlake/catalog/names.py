@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 Identifier: TypeAlias = tuple[str, ...]
 Name: TypeAlias = str | Identifier
 
+LONGEST_FOLDER = 255  # bytes, of common file systems
+
 _PLAIN = re.compile(r"\w+")
 _LEVEL = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^.`]*[^.`\s]))\s*")
 
@@ -89,4 +91,21 @@ def folder_name(level: str) -> str:
         raise InvalidStatementError(
             f"{level!r} cannot be a folder's name: give the table another name, or a location."
         )
+    if len(level.encode(errors="replace")) > LONGEST_FOLDER:
+        raise InvalidStatementError(
+            f"A name of {len(level):,} characters is too long ({level[:20]!r} …): a folder's name "
+            f"has at most {LONGEST_FOLDER} bytes."
+        )
+    if any("\ud800" <= character <= "\udfff" for character in level):
+        raise InvalidStatementError(f"{level!r} cannot be a name: it is no Unicode text.")
     return level
+
+
+def new_folder_name(level: str) -> str:
+    """Return a level of a new name as a folder's name; refuses those that count as hidden."""
+    if level.startswith((".", "_")):
+        raise InvalidStatementError(
+            f"{level!r} cannot be a name in a file-system catalog: folders that start with a dot "
+            "or an underscore are hidden and would not be listed. Choose another name."
+        )
+    return folder_name(level)

@@ -6,14 +6,21 @@ import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyiceberg.catalog import Catalog, list_catalogs, load_catalog
 from pyiceberg.utils.config import Config
 
-from rowlake.catalog.failures import is_of_database, is_of_network, without_password
+from rowlake.catalog.failures import first_line, is_of_database, is_of_network
 from rowlake.catalog.io import IMPLEMENTATION, OURS
 from rowlake.catalog.names import near
 from rowlake.errors import InvalidStatementError, RowlakeError, StorageError
+from rowlake.secrets import (
+    cause_without_secrets,
+    statement_without_secrets,
+    without_passwords,
+    without_secrets,
+)
 from rowlake.storage.failures import storage_failure
 from rowlake.storage.locations import is_remote, split
 
@@ -37,7 +44,7 @@ def open_catalog(
     - a PyIceberg catalog: as it is.
     """
     if not isinstance(warehouse, (str, Path, type(None))):
-        raise InvalidStatementError(f"{warehouse!r} is no warehouse: give a path or a URI.")
+        raise InvalidStatementError(f"{_shown(warehouse)} is no warehouse: give a path or a URI.")
     place = None if warehouse is None else _absolute(str(warehouse))
     if isinstance(catalog, Catalog):
         return catalog
@@ -49,10 +56,14 @@ def open_catalog(
         return _by_name(catalog, place)
     if not isinstance(catalog, Mapping):
         raise InvalidStatementError(
-            f"{catalog!r} is no catalog: give 'filesystem', a name of PyIceberg's configuration, "
-            "its properties, or a PyIceberg catalog."
+            f"{_shown(catalog)} is no catalog: give 'filesystem', a name of PyIceberg's "
+            "configuration, its properties, or a PyIceberg catalog."
         )
     return _by_properties({key: str(value) for key, value in catalog.items()}, place)
+
+
+def _shown(given: object) -> str:
+    return statement_without_secrets(without_secrets(repr(given)))
 
 
 def _absolute(warehouse: str) -> str:
@@ -66,7 +77,7 @@ def _without_server(warehouse: str) -> Catalog:
         logger.warning(
             "%s cannot hold a SQLite catalog; using the file-system catalog "
             '(catalog="filesystem" says so without this warning).',
-            warehouse,
+            without_passwords(warehouse),
         )
         return _filesystem(warehouse, {})
     from rowlake.catalog.embedded import FILE_NAME, EmbeddedCatalog
@@ -78,7 +89,7 @@ def _without_server(warehouse: str) -> Catalog:
             NAME, folder / FILE_NAME, warehouse=warehouse, **{IMPLEMENTATION: OURS}
         )
     except Exception as error:
-        raise _not_opened(str(folder / FILE_NAME), error) from error
+        raise _not_opened(str(folder / FILE_NAME), error, {}) from error
 
 
 def _make_folder(folder: Path) -> None:
@@ -108,6 +119,7 @@ def _by_name(name: str, warehouse: str | None) -> Catalog:
     known = list_catalogs()
     if name not in known and name.lower() not in known:
         hint = f" Did you mean {', '.join(near(name, known))}?" if near(name, known) else ""
+        name = without_passwords(name)
         raise InvalidStatementError(
             f"There is no catalog {name} in PyIceberg's configuration (.pyiceberg.yaml or "
             f"PYICEBERG_CATALOG__{name.upper()}__URI; known: {', '.join(known) or 'none'}).{hint}"
@@ -132,8 +144,10 @@ def _load(name: str, properties: Mapping[str, str]) -> Catalog:
     io = {} if IMPLEMENTATION in configured else {IMPLEMENTATION: OURS}
     try:
         opened = load_catalog(name, **{**io, **properties})
-    except Exception as error:
-        raise _not_opened(str(properties.get("uri", name)), error) from error
+    except Exception as error:  # noqa: BLE001 - raised again, whatever it is
+        known = {**configured, **properties}
+        place = str(properties.get("uri", name))
+        raise _not_opened(place, error, known) from cause_without_secrets(error, known)
     if "pyiceberg.catalog.sql" in sys.modules and hasattr(opened, "engine"):
         from rowlake.catalog.sqlite import make_patient
 
@@ -141,15 +155,17 @@ def _load(name: str, properties: Mapping[str, str]) -> Catalog:
     return opened
 
 
-def _not_opened(place: str, error: Exception) -> RowlakeError:
+def _not_opened(place: str, error: Exception, properties: Mapping[str, Any]) -> RowlakeError:
     if isinstance(error, RowlakeError):
         return error
-    place = without_password(place)
-    text = without_password(str(getattr(error, "orig", None) or error)).strip()
+    place = without_passwords(place)
     if isinstance(error, OSError) or is_of_network(error) or is_of_database(error):
         return StorageError(
-            place, text.splitlines()[0], advice="Check that the catalog runs and its address."
+            place,
+            first_line(error, properties),
+            advice="Check that the catalog runs and its address.",
         )
+    text = without_secrets(str(error), properties).strip()
     return InvalidStatementError(f"Cannot open the catalog {place}: {text}")
 
 

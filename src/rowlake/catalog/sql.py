@@ -35,11 +35,11 @@ from rowlake.catalog.metadata import (
     validate,
     version_of,
 )
-from rowlake.catalog.names import folder_name
+from rowlake.catalog.names import folder_name, quoted
 from rowlake.errors import InvalidStatementError
 from rowlake.storage.files import Storage
-from rowlake.storage.filesystems import io_properties
 from rowlake.storage.locations import join
+from rowlake.storage.table_io import table_io_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -249,9 +249,11 @@ class SqlBackend:
     def _handle(
         self, identifier: Identifier, metadata: TableMetadata, location: str | None
     ) -> TableHandle:
-        properties = {**self.catalog.properties, **metadata.properties}
+        properties = table_io_properties(
+            self.catalog.properties, metadata.properties, name=quoted(identifier)
+        )
         catalog = self.shown or self.catalog
-        return TableHandle(identifier, catalog, metadata, location, io_properties(properties))
+        return TableHandle(identifier, catalog, metadata, location, properties)
 
 
 @contextmanager

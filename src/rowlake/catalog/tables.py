@@ -13,6 +13,7 @@ from rowlake.catalog.metadata import read_metadata
 from rowlake.catalog.names import folder_name, levels_of, near, quoted, table_levels
 from rowlake.catalog.purge import gc_allowed
 from rowlake.errors import InvalidStatementError, TableNotFoundError
+from rowlake.model.properties import validate_no_secrets
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def table_exists(catalog: Catalog, name: Name) -> bool:
 
 def stage_table(catalog: Catalog, name: Name, definition: Definition) -> TableHandle:
     """Return a table that the first commit to it creates, with all that this commit adds."""
+    validate_no_secrets(definition.properties)
     identifier = table_levels(name)
     with failing(catalog, f"create {quoted(identifier)}", identifier):
         try:
@@ -220,6 +222,11 @@ def _check_levels(catalog: Catalog, levels: Identifier) -> None:
     if hasattr(catalog, "engine") and any("." in level for level in levels):
         raise InvalidStatementError(
             f"Cannot create {quoted(levels)}: this catalog cannot keep a dot inside a namespace."
+        )
+    # PyIceberg strips levels where it drops or renames a table.
+    if hasattr(catalog, "engine") and any(level != level.strip() for level in levels):
+        raise InvalidStatementError(
+            f"Cannot create {quoted(levels)}: a namespace cannot begin or end with white space."
         )
     if hasattr(catalog, "engine") or isinstance(catalog, FileSystemCatalog):
         for level in levels:

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from rowlake.storage.files import Storage
 
 HINT = "version-hint.text"
-_FILE = re.compile(r"v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_FILE = re.compile(r"v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _ENDINGS = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 # So many versions after the hint are looked for one by one before the folder is listed.
 _PROBES = 16
+_MOST_DIGITS = 18  # of a version; more are garbage
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def read_hint(table: str, storage: Storage) -> int | None:
     except StorageError:
         return None
     first = text.decode("utf-8", "replace").strip().split("\n")[0].strip()
-    return int(first) if first.isascii() and first.isdigit() else None
+    is_number = first.isascii() and first.isdigit() and len(first) <= _MOST_DIGITS
+    return int(first) if is_number else None
 
 
 def write_hint(table: str, version: int, storage: Storage) -> None:

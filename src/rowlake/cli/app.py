@@ -7,13 +7,14 @@ Exit codes: 0 done, 1 the operation failed, 2 wrong usage, 3 a conflict that may
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rowlake.cli import maintain, rows
 from rowlake.cli.options import Catalog, Quiet, Shown, TableName, Warehouse, open_lake
-from rowlake.cli.output import Output, show
+from rowlake.cli.output import Output, rows_of, show
 from rowlake.cli.quick import LOOKS, spare_pandas
 from rowlake.errors import (
     CommitConflictError,
@@ -21,11 +22,29 @@ from rowlake.errors import (
     InvalidStatementError,
     RowlakeError,
 )
+from rowlake.model.printable import printable_lines
+from rowlake.secrets import without_passwords
 
 INTERRUPTED = 130
+# Typer has no name of its own for what all errors of usage are.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+class Commands(TyperGroup):
+    """The sub-commands; what they say of wrong usage quotes no password."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the sub-command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except _UsageError as error:
+            vars(error)["message"] = without_passwords(str(vars(error).get("message", "")))
+            raise
+
 
 app = typer.Typer(
     name="rowlake",
+    cls=Commands,
     help="Row-level work on Iceberg tables: fast, safe and explained.",
     no_args_is_help=True,
     add_completion=False,
@@ -45,7 +64,7 @@ def sql(
     text = sys.stdin.read() if statement == "-" else statement
     with open_lake(warehouse, catalog) as lake:
         lake.engine.progress = not quiet
-        show(lake.sql(text).toArrow(), output)
+        show(rows_of(lake, text), output)
 
 
 @app.command()
@@ -160,7 +179,7 @@ def main() -> None:
     try:
         app()
     except RowlakeError as error:
-        print(f"rowlake: {error}", file=sys.stderr)
+        print(f"rowlake: {printable_lines(str(error))}", file=sys.stderr)
         sys.exit(exit_code(error))
     except SystemExit as ended:
         if ended.code == INTERRUPTED:  # Typer's answer to Ctrl-C, which says nothing

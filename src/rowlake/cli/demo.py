@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rowlake.cli.output import Output, show
@@ -38,7 +39,7 @@ def run_demo(warehouse: str | None, rows: int) -> None:
     """Run the demo; a warehouse that is not given is a temporary one, removed at the end."""
     console = Console()
     with _folder(warehouse) as folder:
-        console.print(f"[bold]rowlake demo[/bold]: {rows:,} sales in a lake at {folder}\n")
+        console.print(f"[bold]rowlake demo[/bold]: {rows:,} sales in a lake at {escape(folder)}\n")
         with connect(warehouse=folder) as lake:
             started = time.perf_counter()
             table = _run_steps(lake, rows, console)
@@ -46,7 +47,7 @@ def run_demo(warehouse: str | None, rows: int) -> None:
             spent = time.perf_counter() - started
             console.print(f"Done in {spent:.1f} s. Every step above is one atomic commit.")
         if warehouse:
-            console.print(f"Look further:  rowlake shell --warehouse {folder}")
+            console.print(f"Look further:  rowlake shell --warehouse {escape(folder)}")
 
 
 @contextmanager

@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.cli.text_table import text_table
+from rowlake.model.printable import printable_json, printable_lines
 
 if TYPE_CHECKING:
+    from rowlake.lake import Lake
     from rowlake.model.health import Health
     from rowlake.model.plan import Plan
     from rowlake.model.report import Report
@@ -62,6 +64,14 @@ class Rows:
         )
 
 
+def rows_of(lake: Lake, statement: str) -> pa.Table:
+    """Return the rows of a statement; what is too complex for Spark is rowlake's error."""
+    from rowlake.sql.refusals import refusing_too_complex
+
+    with refusing_too_complex():
+        return lake.sql(statement).toArrow()
+
+
 def show(rows: pa.Table | Rows, output: Output) -> None:
     """Print rows; Parquet goes to standard output as bytes."""
     if output is Output.PARQUET:
@@ -73,15 +83,16 @@ def show(rows: pa.Table | Rows, output: Output) -> None:
     elif output is Output.JSON:
         names = found.schema.names
         objects = [dict(zip(names, row, strict=True)) for row in found.values]
-        _write(json.dumps(objects, default=plain, indent=2, ensure_ascii=False) + "\n")
+        _write_json(json.dumps(objects, default=plain, indent=2, ensure_ascii=False))
     else:
-        _write(_csv_text(found))
+        text = _csv_text(found)
+        _write(printable_lines(text) if sys.stdout.isatty() else text)
 
 
 def show_result(result: Result, output: Output) -> None:
     """Print what a write did: what is worth knowing for people, every field for programs."""
     if output is Output.TABLE:
-        _write(f"{result}\n")
+        _write_text(result)
         return
     fields = result.to_dict()
     schema = pa.schema([(name, _RESULT_TYPES.get(name, pa.int64())) for name in fields])
@@ -91,11 +102,11 @@ def show_result(result: Result, output: Output) -> None:
 def show_report(report: Report, output: Output) -> None:
     """Print what maintenance did: what is worth knowing for people, every field for programs."""
     if output is Output.TABLE:
-        _write(f"{report}\n")
+        _write_text(report)
         return
     fields = {name: _listed(value) for name, value in report.to_dict().items()}
     if output is Output.JSON:
-        _write(json.dumps([fields], default=plain, indent=2, ensure_ascii=False) + "\n")
+        _write_json(json.dumps([fields], default=plain, indent=2, ensure_ascii=False))
         return
     rows = Rows(pa.schema([(name, pa.string()) for name in fields]), [tuple(fields.values())])
     if output is Output.PARQUET:
@@ -107,11 +118,11 @@ def show_report(report: Report, output: Output) -> None:
 def show_findings(health: Health, output: Output) -> None:
     """Print how a table is: lines for people, all of it as JSON, else a row for each finding."""
     if output is Output.TABLE:
-        _write(f"{health}\n")
+        _write_text(health)
         return
     told = health.to_dict()
     if output is Output.JSON:
-        _write(json.dumps([told], indent=2, ensure_ascii=False) + "\n")
+        _write_json(json.dumps([told], indent=2, ensure_ascii=False))
         return
     names = list(told["findings"][0])
     kinds = {"value": pa.float64()}
@@ -126,9 +137,9 @@ def _listed(value: Any) -> Any:
 def show_plan(plan: Plan | str, output: Output) -> None:
     """Print what a write would do: a tree for people, all fields as JSON, else one text."""
     if output is Output.TABLE:
-        _write(f"{plan}\n")
+        _write_text(plan)
     elif output is Output.JSON and not isinstance(plan, str):
-        _write(json.dumps([plan.to_dict()], indent=2, ensure_ascii=False) + "\n")
+        _write_json(json.dumps([plan.to_dict()], indent=2, ensure_ascii=False))
     else:
         show(Rows(pa.schema([("plan", pa.string())]), [(str(plan),)]), output)
 
@@ -154,6 +165,15 @@ def plain(value: Any) -> Any:
 def _write(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def _write_text(told: object) -> None:
+    """Write a text for people; it may quote names and paths of others."""
+    _write(printable_lines(str(told)) + "\n")
+
+
+def _write_json(text: str) -> None:
+    _write(printable_json(text) + "\n")
 
 
 def _csv_text(rows: Rows) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rowlake.cli.output import Output, show
+from rowlake.cli.output import Output, rows_of, show
 from rowlake.errors import RowlakeError
+from rowlake.model.printable import printable_lines
+from rowlake.secrets import without_secrets
 from rowlake.sql.split import split_statements
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ def run_shell(lake: Lake) -> None:
         if not pending and line.strip().rstrip(";").lower() in LEAVE:
             return
         pending = f"{pending}\n{line}" if pending else line
+        if ";" not in pending:
+            continue  # a statement of many lines is not read again for each of them
         statements, pending = split_statements(pending)
         for statement in statements:
             _run(lake, statement)
@@ -41,10 +45,11 @@ def run_shell(lake: Lake) -> None:
 
 def _run(lake: Lake, statement: str) -> None:
     try:
-        show(lake.sql(statement).toArrow(), Output.TABLE)
+        show(rows_of(lake, statement), Output.TABLE)
     except RowlakeError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable_lines(str(error))}", file=sys.stderr)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
     except Exception as error:  # noqa: BLE001 - Spark's own errors must not end the shell
-        print(f"error: {str(error).splitlines()[0]}", file=sys.stderr)
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        print(f"error: {printable_lines(without_secrets(first))}", file=sys.stderr)

@@ -1,14 +1,16 @@
 """Rows as lines of text for people: columns side by side, long values folded.
 
 Comes in: names and cells, all text. Goes out: lines that fit a width where that is possible at
-all. Cells are shown as they are, with no markup of any kind; control characters are escaped, so
-that a value cannot move the cursor.
+all. Cells are shown as they are, with no markup of any kind; control characters are escaped
+(`rowlake.model.printable`), so that a value cannot move the cursor.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from typing import TYPE_CHECKING
+
+from rowlake.model.printable import printable_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +23,7 @@ def text_table(
     names: Sequence[str], rows: Sequence[Sequence[str]], to_right: Sequence[bool], width: int
 ) -> Iterator[str]:
     """Yield the lines of a table: names, a rule, rows."""
-    shown = [[_printable(cell) for cell in row] for row in (names, *rows)]
+    shown = [[printable_line(cell) for cell in row] for row in (names, *rows)]
     widths = _fit([max(map(cells, column)) for column in zip(*shown, strict=True)], width)
     head, *body = (_lines(row, widths, to_right) for row in shown)
     yield from head
@@ -39,15 +41,6 @@ def _cells_of(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me", "Cf"}:
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _printable(text: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each == "\n" or unicodedata.category(each) != "Cc" else repr(each)[1:-1]
-        for each in text.expandtabs(4)
-    ).replace("\n", "⏎")
 
 
 def _fit(wanted: Sequence[int], width: int) -> list[int]:

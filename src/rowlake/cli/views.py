@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from rowlake.cli.output import Rows
 from rowlake.model.report import Report
+from rowlake.secrets import redacted, without_passwords
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -65,13 +66,14 @@ def description_of(table: Table) -> Rows:
     rows += [
         ("", "", ""),
         ("# format version", str(metadata.format_version), ""),
-        ("# location", metadata.location, ""),
+        ("# location", without_passwords(metadata.location), ""),
         ("# partitioned by", ", ".join(spec) or "nothing", ""),
         ("# sorted by", _order_text(metadata), ""),
         ("# current snapshot", str(metadata.current_snapshot_id), ""),
         ("# refs", ", ".join(sorted(metadata.refs)) or "none", ""),
     ]
-    rows += [(f"# property {key}", value, "") for key, value in sorted(metadata.properties.items())]
+    shown = sorted(redacted(metadata.properties).items())
+    rows += [(f"# property {key}", value, "") for key, value in shown]
     names = ("name", "value", "comment")
     return Rows(pa.schema([(name, pa.string()) for name in names]), rows)
 
@@ -142,7 +144,7 @@ def snapshots_of(table: Table) -> Rows:
             snapshot.parent_id,
             snapshot.operation,
             snapshot.manifest_list,
-            list(snapshot.summary.items()),
+            list(redacted(snapshot.summary).items()),
         )
         for snapshot in table.snapshots()
     ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.cli.output import Output, plain
 from rowlake.errors import CommitConflictError, CommitStateUnknownError, EngineError, StorageError
+from rowlake.model.printable import printable_json, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,8 +57,8 @@ def _say(text: str, report: Any, output: Output) -> None:
     now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     if output is Output.JSON:
         told = {"at": now, "said": text, "report": None if report is None else report.to_dict()}
-        line = json.dumps(told, default=plain, ensure_ascii=False)
+        line = printable_json(json.dumps(told, default=plain, ensure_ascii=False))
     else:
-        line = f"{now}  {text}"
+        line = f"{now}  {printable_lines(text)}"
     sys.stdout.write(line + "\n")
     sys.stdout.flush()

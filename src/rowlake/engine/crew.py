@@ -14,8 +14,8 @@ clean up after as they do after a lost Spark task.
 from __future__ import annotations
 
 import atexit
+import json
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.engine.crew_member import FAILED, READY, read_frame, write_frame
+from rowlake.engine.sealed_errors import from_plain
 from rowlake.engine.worker import pack
 from rowlake.errors import EngineError
 
@@ -135,7 +136,8 @@ class Calls:
     def __call__(self, task: Any) -> pa.Table | None:
         """Return what the kernel yields for a task; None for nothing.
 
-        Raises what the kernel raises, EngineError where the process is lost.
+        Raises the kernel's RowlakeError, InternalError for what else it raises, EngineError where
+        the process is lost.
         """
         packed = pack((self._kernel, task))
         member = self._crew.take()
@@ -147,7 +149,7 @@ class Calls:
             self._crew.give_back(member)
         kind, body = answer[:1], answer[1:]
         if kind == FAILED:
-            raise pickle.loads(body)
+            raise from_plain(json.loads(body))
         return pa.ipc.open_stream(pa.py_buffer(body)).read_all() if body else None
 
     def interrupt(self) -> None:

@@ -9,8 +9,8 @@ while. Imports neither pyspark nor PyIceberg.
 from __future__ import annotations
 
 import gc
+import json
 import os
-import pickle
 import select
 import sys
 from importlib import import_module
@@ -18,7 +18,9 @@ from typing import IO
 
 import pyarrow as pa
 
+from rowlake.engine.sealed_errors import as_plain
 from rowlake.engine.worker import unpack
+from rowlake.errors import InternalError, RowlakeError
 
 READY, DONE, FAILED = b"ready", b"+", b"-"
 IDLE_SECONDS = 300.0
@@ -48,8 +50,11 @@ def answer(packed: bytes) -> bytes:
         kernel, task = unpack(packed)
         batches = [batch for batch in kernel(task) if batch.num_rows]
         return DONE + _stream(batches)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the driver raises it
-        return FAILED + _pickled(error)
+    except RowlakeError as error:
+        return FAILED + json.dumps(as_plain(error)).encode()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the driver hears of it
+        told = InternalError(f"A task failed: {type(error).__name__}: {error}")
+        return FAILED + json.dumps(as_plain(told)).encode()
 
 
 def _stream(batches: list[pa.RecordBatch]) -> bytes:
@@ -60,17 +65,6 @@ def _stream(batches: list[pa.RecordBatch]) -> bytes:
         for batch in batches:
             writer.write_batch(batch)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
-
-
-def _pickled(error: Exception) -> bytes:
-    try:
-        held = pickle.dumps(error)
-        pickle.loads(held)
-    except Exception:  # noqa: BLE001 - an error that cannot travel is told by its text
-        from rowlake.errors import InternalError
-
-        held = pickle.dumps(InternalError(f"A task failed: {type(error).__name__}: {error}"))
-    return held
 
 
 def main() -> None:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import datasource as api
 
 from rowlake.engine.present import Presenter, is_uuid
+from rowlake.engine.sealed_errors import DRIVER_SEAL, Seal, signed
 from rowlake.engine.types import has_time_type, spark_schema
+from rowlake.errors import RowlakeError
 from rowlake.model.predicate import Leaf, Op, Predicate, conjunction, negation
 
 NAME = "rowlake"
@@ -43,11 +46,12 @@ Planner = Callable[[Mapping[str, str]], Relation]
 
 
 class RowlakeSource(api.DataSource):  # type: ignore[misc]
-    """The data source; `register` makes a subclass with these three set."""
+    """The data source; `register` makes a subclass with these set."""
 
     planner: Planner
     has_time = True
     pushes = False
+    seal: Seal
 
     @classmethod
     def name(cls) -> str:
@@ -61,10 +65,11 @@ class RowlakeSource(api.DataSource):  # type: ignore[misc]
     def reader(self, schema: Any) -> api.DataSourceReader:  # noqa: ARG002 - ours is the table's
         """Return a reader of the table."""
         kind = PushingReader if self.pushes else Reader
-        return kind(self._relation(), has_time=self.has_time)
+        return kind(self._relation(), self.seal, has_time=self.has_time)
 
     def _relation(self) -> Relation:
-        return type(self).planner(dict(self.options))
+        with _signing(self.seal):
+            return type(self).planner(dict(self.options))
 
 
 class Partition(api.InputPartition):  # type: ignore[misc]
@@ -78,19 +83,21 @@ class Partition(api.InputPartition):  # type: ignore[misc]
 class Reader(api.DataSourceReader):  # type: ignore[misc]
     """Reads all rows."""
 
-    def __init__(self, relation: Relation, *, has_time: bool) -> None:
-        self._relation, self._has_time = relation, has_time
+    def __init__(self, relation: Relation, seal: Seal, *, has_time: bool) -> None:
+        self._relation, self._seal, self._has_time = relation, seal, has_time
         self._predicate: Predicate | None = None
 
     def partitions(self) -> list[Partition]:
         """Return one partition per task, or one of no rows where no file may match."""
-        kernel, tasks = self._relation.plan(self._predicate)
+        with _signing(self._seal):
+            kernel, tasks = self._relation.plan(self._predicate)
         return [Partition(kernel, task) for task in tasks] or [Partition(_no_rows, None)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task, in Spark's types."""
         presenter = Presenter(self._relation.schema, has_time=self._has_time)
-        yield from map(presenter, partition.kernel(partition.task))
+        with _signing(self._seal):
+            yield from map(presenter, partition.kernel(partition.task))
 
 
 class PushingReader(Reader):
@@ -108,6 +115,15 @@ class PushingReader(Reader):
         return filters
 
 
+@contextmanager
+def _signing(seal: Seal) -> Iterator[None]:
+    """Sign errors, so that a driver that meets them knows them for its own."""
+    try:
+        yield
+    except RowlakeError as error:
+        raise signed(error, seal) from error.__cause__
+
+
 def _no_rows(_: Any) -> Iterator[pa.RecordBatch]:
     return iter(())
 
@@ -115,7 +131,12 @@ def _no_rows(_: Any) -> Iterator[pa.RecordBatch]:
 def register(spark: Any, planner: Planner) -> None:
     """Make `spark.read.format("rowlake")` known to the session; registering again replaces."""
     pushes = str(spark.conf.get(PUSHDOWN_SETTING, "false")).lower() == "true"
-    bound = {"planner": staticmethod(planner), "has_time": has_time_type(spark), "pushes": pushes}
+    bound = {
+        "planner": staticmethod(planner),
+        "has_time": has_time_type(spark),
+        "pushes": pushes,
+        "seal": DRIVER_SEAL,
+    }
     spark.dataSource.register(type("RowlakeSource", (RowlakeSource,), bound))
 
 

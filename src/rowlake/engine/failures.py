@@ -1,28 +1,28 @@
-"""Errors that cross from a Spark task to the driver.
+"""What an exception of a Spark job means.
 
-A `RowlakeError` raised in a task is packed into the text of the exception that Spark carries
-home (class, arguments, fields); the driver finds it there and raises the same error again,
-without Java's stack. Exceptions of Spark or of the user's query pass through as they are.
+A `RowlakeError` raised in a task comes home inside the text of the exception that Spark carries;
+the driver finds it there by its seal (`rowlake.engine.sealed_errors`) and raises the same error
+again, without Java's stack. Exceptions of Spark or of the user's query pass through as they are.
 """
 
 from __future__ import annotations
 
-import base64
-import pickle
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rowlake import errors
+from rowlake.engine.sealed_errors import DRIVER_SEAL, as_marked_text, from_marks, from_signatures
 from rowlake.errors import EngineError, InternalError, RowlakeError
 
-_MARK = re.compile(r"\[rowlake-error ([A-Za-z0-9+/=]+)\]")
+if TYPE_CHECKING:
+    from rowlake.engine.sealed_errors import Seal
+
 _NO_ROWLAKE = re.compile(r"No module named '?(rowlake[\w.]*)|Can't get attribute .*rowlake")
-_TOLD = re.compile(
-    r"^rowlake\.errors\.(\w+Error): (.*?)(?=\n\s*\n|\n\s+at |\nJVM stacktrace|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,80})'")
+_OTHER_VERSION = re.compile(r"the executor has rowlake [\w.+-]{1,40}, the driver [\w.+-]{1,40}\.")
 _WORKER_LOST = ("Python worker exited unexpectedly", "Python worker failed to connect back")
 _LAST_LINES = 12
+_OWN_MODULES = "/rowlake/"
+_WORKER = "rowlake/engine/worker.py"
 # Spark's own account of an error: [CLASS.OF_ERROR] text.
 _SPARKS = re.compile(r"(\[[A-Z][A-Z_.]+\] [^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)")
 
@@ -33,38 +33,10 @@ SHIPPING = (
 
 
 class TaskFailure(Exception):
-    """What a task raises in place of a RowlakeError: the error's text and the error itself."""
+    """What a task raises in place of a RowlakeError: the error's text and the error, sealed."""
 
-    def __init__(self, error: RowlakeError) -> None:
-        packed = pickle.dumps((type(error), error.args, error.__dict__))
-        mark = base64.b64encode(packed).decode()
-        super().__init__(f"{error} [rowlake-error {mark}]")
-
-
-def unpacked(text: str) -> RowlakeError | None:
-    """Return the RowlakeError that is packed into this text, None where there is none."""
-    found = _MARK.search(text)
-    if found is None:
-        return None
-    kind, args, fields = pickle.loads(base64.b64decode(found.group(1)))
-    error: RowlakeError = kind.__new__(kind)
-    error.args = args
-    error.__dict__.update(fields)
-    return error
-
-
-def told(text: str) -> RowlakeError | None:
-    """Return the RowlakeError that a Python traceback in this text ends with: class and message.
-
-    For errors of tasks that could not pack them; their fields are lost.
-    """
-    found = _TOLD.search(text)
-    kind = getattr(errors, found.group(1), None) if found else None
-    if found is None or kind is None:
-        return None
-    error: RowlakeError = kind.__new__(kind)
-    error.args = (found.group(2).strip(),)
-    return error
+    def __init__(self, error: RowlakeError, seal: Seal) -> None:
+        super().__init__(as_marked_text(error, seal))
 
 
 def translated(cause: Exception, label: str) -> Exception:
@@ -75,20 +47,37 @@ def translated(cause: Exception, label: str) -> Exception:
     everything else (the user's query, Spark itself) is returned unchanged.
     """
     text = str(cause)
-    own = unpacked(text) or told(text)
-    if own is not None:
-        return own
+    own = from_marks(text, DRIVER_SEAL) or from_signatures(text, DRIVER_SEAL)
+    return own or _of_executors(text, label) or _of_spark(cause, text, label)
+
+
+def _of_executors(text: str, label: str) -> EngineError | None:
+    """Return what the executors lack, None where the text does not say so."""
     if _NO_ROWLAKE.search(text):
         return EngineError(f"Cannot run {label}: the executors have no rowlake. {SHIPPING}")
+    version = _OTHER_VERSION.search(text)
+    if version is not None:
+        return EngineError(f"Cannot run {label}: {version[0]} {SHIPPING}")
+    module = _NO_MODULE.search(text)
+    if module is not None and _OWN_MODULES in text:
+        return EngineError(
+            f"Cannot run {label}: the Python of the executors has no module {module[1]}, which "
+            f"rowlake needs. Install rowlake there with its dependencies (pip install rowlake), or "
+            f"name a Python that has them in spark.pyspark.python."
+        )
     if any(sign in text for sign in _WORKER_LOST):
         return EngineError(
             f"Spark lost a Python worker while {label}, often for want of memory. Give executors "
             f"more (spark.executor.memoryOverhead, spark.executor.pyspark.memory) and run again."
         )
+    return None
+
+
+def _of_spark(cause: Exception, text: str, label: str) -> Exception:
     found = _SPARKS.search(text)
     if found is not None and type(cause).__module__.startswith("py4j"):
         return EngineError(f"Spark failed while {label}: {found.group(1)}")
-    if "rowlake/engine/worker.py" in text:
+    if _WORKER in text:
         return InternalError(f"A task failed while {label}: {_python_part(text)}")
     return cause
 

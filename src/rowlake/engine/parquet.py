@@ -12,19 +12,27 @@ one. So this module answers only where either way gives the right rows, and None
 
 Not for uuid, fixed, time, nanoseconds, unknown and variant, nor for columns with defaults, nor
 for metadata columns, nor for names that Iceberg's Java writers change in Parquet files.
+
+Spark gets regular files only: it reads a folder as all the files in it, waits for ever for a named
+pipe, and says of a missing file no more than a Java trace. It lists every file by itself, so one
+more question per file costs little.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyspark.sql import types as spark_types
 
+from rowlake.engine.jobs import is_remote
 from rowlake.engine.types import spark_schema
+from rowlake.errors import CorruptTableError
 from rowlake.model.schema import INITIAL_DEFAULT, Schema, children, field_id, type_name
+from rowlake.scan.failures import read_failure
+from rowlake.storage.local import odd_kind
+from rowlake.storage.locations import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,13 +49,18 @@ _GLOB = re.compile(r"([\\{}\[\]*?])")
 def read_parquet(
     spark: SparkSession, files: Sequence[str], schema: Schema, history: Sequence[Schema]
 ) -> DataFrame | None:
-    """Return the files as a DataFrame of `schema`, None where Spark would not read them right."""
+    """Return the files as a DataFrame of `schema`, None where Spark would not read them right.
+
+    Raises CorruptTableError for a file that is missing or no file.
+    """
     if not files or not all(map(_is_openable, files)):
         return None
     if not all(_is_readable(field) for _, field in schema.walk()):
         return None
     if not _resolves(schema, [schema, *history], by_id=_reads_by_id(spark)):
         return None
+    for location in files:
+        _check_file(location, is_elsewhere=is_remote(spark))
     # Files that no Spark wrote say nothing of calendars: Iceberg's dates are always proleptic.
     reader: Any = spark.read.schema(_with_field_ids(schema))
     reader = reader.option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
@@ -56,9 +69,21 @@ def read_parquet(
 
 def _is_openable(location: str) -> bool:
     """Tell whether Spark opens it: a local path, and no name that its listing hides."""
-    parts = urlsplit(location)
+    parts = split(location)
     name = location.rsplit("/", 1)[-1]
-    return parts.scheme in {"", "file"} and not name.startswith(("_", "."))
+    return parts.is_local and not parts.authority and not name.startswith(("_", "."))
+
+
+def _check_file(location: str, *, is_elsewhere: bool) -> None:
+    """Check that a path is a file; a Spark server elsewhere may have files that are not here."""
+    try:
+        kind = odd_kind(split(location).path)
+    except OSError as error:
+        if is_elsewhere:
+            return
+        raise read_failure(location, error) from error
+    if kind is not None:
+        raise CorruptTableError(location, f"it is {kind}")
 
 
 def _escaped(location: str) -> str:

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from rowlake.model.printable import printable_line
+
 POLL_SECONDS = 0.25
 
 
@@ -70,7 +72,7 @@ def reporting(label: str, progress: ProgressOption) -> Iterator[Reporter]:
         yield CallbackReporter(label, progress)
     elif progress and sys.stderr.isatty():
         with _bar() as bar:
-            yield BarReporter(bar, bar.add_task(label, total=None))
+            yield BarReporter(bar, bar.add_task(printable_line(label), total=None))
     else:
         yield Reporter()
 
@@ -82,7 +84,7 @@ def _bar() -> Any:
     from rich.progress import Progress as RichProgress
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

@@ -6,9 +6,12 @@ only, shows no console and no UI, and runs the Python that runs rowlake.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rowlake.engine.interrupts import cancel_all_on_interrupt, held_back
@@ -22,8 +25,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GIB = 1024**3
-# The kernel's limit on the path of a Unix domain socket is 108 bytes; Spark adds a UUID's name.
-MAX_SOCKET_FOLDER = 60
+# The kernel's limit on the path of a Unix domain socket is 108 bytes; Spark adds a UUID's name to
+# the folder of its own, whose name has eight random letters.
+_SOCKETS = "rowlake-"
+MAX_TEMPORARY_FOLDER = 60 - len(_SOCKETS) - 9
+# What plans hide of a read's options besides secret, password, token and access.key, Spark's own:
+# `catalog.uri` may hold a password, and PyIceberg's names have hyphens.
+HIDDEN_OPTIONS = (
+    "(?i)url|uri|(access|account|api|encryption|private|shared|sse).?key|credential|"
+    "connection.?string|kerberos.?ticket|authorization|sas|passwd|passphrase|pwd"
+)
 
 LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -115,6 +126,7 @@ def local_settings() -> dict[str, str]:
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
         "spark.python.daemon.module": "rowlake.engine.daemon",
+        "spark.sql.redaction.options.regex": HIDDEN_OPTIONS,
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.timeType.enabled": "true",
@@ -122,12 +134,23 @@ def local_settings() -> dict[str, str]:
         "spark.sql.parquet.fieldId.read.enabled": "true",
         "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
     }
-    sockets = tempfile.gettempdir()
-    if os.name == "posix" and len(sockets) <= MAX_SOCKET_FOLDER:
+    if os.name == "posix" and len(tempfile.gettempdir()) <= MAX_TEMPORARY_FOLDER:
         # Over TCP every task waits 40 ms for a delayed acknowledgement, twice.
         settings["spark.python.unix.domain.socket.enabled"] = "true"
-        settings["spark.python.unix.domain.socket.dir"] = sockets
+        settings["spark.python.unix.domain.socket.dir"] = _socket_folder()
     return settings
+
+
+@lru_cache(maxsize=1)
+def _socket_folder() -> str:
+    """Return a folder that only this user enters, removed at the end of the process.
+
+    Python workers run what they are sent and ask no sender on such a socket for a secret: who may
+    open the socket's file runs code here.
+    """
+    folder = tempfile.mkdtemp(prefix=_SOCKETS)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def driver_memory_in_bytes() -> int:

@@ -25,6 +25,7 @@ import pyarrow as pa
 import rowlake
 from rowlake.engine.failures import SHIPPING, TaskFailure
 from rowlake.engine.present import Presenter
+from rowlake.engine.sealed_errors import DRIVER_SEAL, Seal, signed
 from rowlake.errors import EngineError, RowlakeError
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ class Job:
     - `tasks`: packed tasks by number; None where they come in the batches;
     - `presents`: rows go to Spark (`has_time`: its session knows TIME); else frames do, or,
       with `as_is`, what the kernel yields, which has Spark's types;
-    - `marks_errors`: pack RowlakeErrors for the driver, which unpacks them.
+    - `marks_errors`: RowlakeErrors travel whole, for the driver; else users may read them, and
+      they are only signed;
+    - `seal`: what the driver knows errors of its own tasks by.
     """
 
     kernel: Callable[..., Iterable[pa.RecordBatch]]
@@ -58,6 +61,7 @@ class Job:
     as_is: bool = False
     has_time: bool = True
     marks_errors: bool = True
+    seal: Seal = DRIVER_SEAL
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -66,14 +70,20 @@ class Job:
 
 
 def pack(value: Any) -> bytes:
-    """Return a value pickled and compressed."""
+    """Return a job, a kernel or a task pickled and compressed."""
     raw = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     size = len(raw).to_bytes(8, "little")
     return size + bytes(pa.compress(raw, codec=_COMPRESSION, asbytes=True))
 
 
 def unpack(packed: bytes) -> Any:
-    """Return what `pack` was given."""
+    """Return what `pack` was given.
+
+    Only for bytes that a driver packed and handed to its own tasks: the function that Spark
+    ships, a column of the frame that the driver made for it, or the pipe to a process that the
+    driver started. No row, file or message of anybody else gets here; a driver runs whatever code
+    it likes in its tasks anyway.
+    """
     size = int.from_bytes(packed[:8], "little")
     return pickle.loads(pa.decompress(packed[8:], size, codec=_COMPRESSION, asbytes=True))
 
@@ -151,8 +161,8 @@ def _outgoing(job: Job, results: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
             yield from as_frames(results)
     except RowlakeError as error:
         if job.marks_errors:
-            raise TaskFailure(error) from error
-        raise
+            raise TaskFailure(error, job.seal) from error
+        raise signed(error, job.seal) from error.__cause__
 
 
 def as_frames(results: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -139,7 +139,8 @@ class ManifestCache:
         folder = self.folder
         if folder is None:
             return
-        folder.mkdir(parents=True, exist_ok=True)
+        # Manifests hold values of rows (bounds, partitions), which other users may not see.
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         target = folder / key.file_name
         part = target.with_suffix(f".{uuid.uuid4().hex}.part")
         options = ipc.IpcWriteOptions(compression="lz4")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema as IcebergSchema
     from pyiceberg.types import NestedField
 
-_CALL = re.compile(r"^\s*(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?(.+?)(?:\s*,\s*(\d+))?\s*\)\s*$")
+_CALL = re.compile(r"(\w+)\s*\((.+)\)", re.DOTALL)
 _PLURALS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 _PLURALS |= {"date": "day", "date_hour": "hour"}
 TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate", "void")
@@ -38,13 +38,21 @@ def partition_by(text: str | PartitionBy) -> PartitionBy:
         raise InvalidStatementError(
             f"{text!r} is no partition field: write it as 'col', 'days(ts)' or 'bucket(16, id)'."
         )
-    call = _CALL.match(text)
-    if call is None:
+    call = _CALL.fullmatch(text.strip())
+    if call is None or not call[2].strip():
         return PartitionBy(split_path(text))
-    name, before, column, after = call.groups()
-    transform = _PLURALS.get(name.lower(), name.lower())
-    width = before or after
+    name, (column, width) = call[1].lower(), _column_and_width(call[2].strip())
+    transform = _PLURALS.get(name, name)
     return PartitionBy(split_path(column), f"{transform}[{width}]" if width else transform)
+
+
+def _column_and_width(text: str) -> tuple[str, str]:
+    """Split `16, id` and `name, 4`; the width is empty where there is none."""
+    first, _, rest = (part.strip() for part in text.partition(","))
+    before, text = (first, rest) if first.isdecimal() and rest else ("", text)
+    start, _, last = (part.strip() for part in text.rpartition(","))
+    after, text = (last, start) if last.isdecimal() and start else ("", text)
+    return text, before or after
 
 
 def split_path(text: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from rowlake.iceberg.manifest_reader import REMOTE_THREADS, read_by_spec, selected
 from rowlake.model.files import ENCODED_PARTITION, files_schema
 from rowlake.model.values import decode_partitions, encode_partitions
+from rowlake.secrets import redacted_repr
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class ManifestTask:
     partition_types: Mapping[int, pa.StructType]
     columns: tuple[str, ...] | None = None
     io_properties: Mapping[str, str] = field(default_factory=dict)
+
+    __repr__ = redacted_repr
 
 
 def manifest_tasks(

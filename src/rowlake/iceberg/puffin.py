@@ -108,6 +108,10 @@ def read_footer(location: str, storage: Storage) -> list[Blob]:
 def read_blob(location: str, offset: int, length: int, storage: Storage) -> bytes:
     """Return the stored bytes of one blob; nothing else of the file is read."""
     with storage.open_input(location) as stream:
+        size = stream.size()
+        if offset < 0 or length < 0 or offset + length > size:
+            cause = f"a blob of {length} bytes at {offset} is not within its {size} bytes"
+            raise CorruptTableError(location, cause)
         try:
             data: bytes = stream.read_at(length, offset)
         except (OSError, pa.ArrowException) as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rowlake.model.files import WRITTEN_FILES
+from rowlake.secrets import redacted_repr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,3 +96,5 @@ class Change:
     branch: str = "main"
     stage_only: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
+
+    __repr__ = redacted_repr

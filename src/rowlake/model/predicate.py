@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+
+Result = TypeVar("Result")
 
 
 class Op(enum.Enum):
@@ -90,6 +93,9 @@ Predicate: TypeAlias = And | Or | Leaf
 TRUE = And(())
 FALSE = Or(())
 
+# ANDs and ORs inside one another that planning follows, and that tasks can be sent.
+MAX_NESTING = 60
+
 
 def conjunction(*parts: Predicate) -> Predicate:
     """Return the AND of the parts, flattened; FALSE swallows all."""
@@ -113,25 +119,72 @@ def disjunction(*parts: Predicate) -> Predicate:
 
 def negation(predicate: Predicate) -> Predicate:
     """Return the predicate that is TRUE exactly where this one is FALSE (NULL stays NULL)."""
-    if isinstance(predicate, And):
-        return disjunction(*map(negation, predicate.parts))
-    if isinstance(predicate, Or):
-        return conjunction(*map(negation, predicate.parts))
-    return replace(predicate, op=NEGATED[predicate.op])
+
+    def combined(found: And | Or, parts: list[Predicate]) -> Predicate:
+        return (disjunction if isinstance(found, And) else conjunction)(*parts)
+
+    return fold(predicate, lambda leaf: replace(leaf, op=NEGATED[leaf.op]), combined)
 
 
 def leaves(predicate: Predicate) -> Iterator[Leaf]:
     """Yield every leaf."""
-    if isinstance(predicate, Leaf):
-        yield predicate
-        return
-    for part in predicate.parts:
-        yield from leaves(part)
+    below = [predicate]
+    while below:
+        found = below.pop()
+        if isinstance(found, Leaf):
+            yield found
+        else:
+            below += reversed(found.parts)
 
 
 def map_leaves(predicate: Predicate, change: Callable[[Leaf], Predicate]) -> Predicate:
     """Return the predicate with every leaf replaced by what `change` makes of it."""
-    if isinstance(predicate, Leaf):
-        return change(predicate)
-    combine = conjunction if isinstance(predicate, And) else disjunction
-    return combine(*(map_leaves(part, change) for part in predicate.parts))
+
+    def combined(found: And | Or, parts: list[Predicate]) -> Predicate:
+        return (conjunction if isinstance(found, And) else disjunction)(*parts)
+
+    return fold(predicate, change, combined)
+
+
+def nesting(predicate: Predicate) -> int:
+    """Return how many ANDs and ORs are inside one another."""
+    return fold(predicate, lambda _: 0, lambda _, parts: 1 + max(parts, default=0))
+
+
+def fold(
+    predicate: Predicate,
+    of_leaf: Callable[[Leaf], Result],
+    of_parts: Callable[[And | Or, list[Result]], Result],
+) -> Result:
+    """Return what functions make of the leaves, then of each AND and OR of what its parts gave.
+
+    An AND in an AND (or an OR in an OR) is seen as one with it. Not by recursion: chains that
+    callers build one by one may be deeper than Python's stack.
+    """
+    outermost: list[Result] = []
+    waiting: list[tuple[Predicate, list[Result], list[Result] | None]] = []
+    waiting.append((predicate, outermost, None))
+    while waiting:
+        found, target, parts = waiting.pop()
+        if isinstance(found, Leaf):
+            target.append(of_leaf(found))
+        elif parts is None:
+            made: list[Result] = []
+            waiting.append((found, target, made))
+            waiting += [(part, made, None) for part in reversed(_flat_parts(found))]
+        else:
+            target.append(of_parts(found, parts))
+    return outermost[0]
+
+
+def _flat_parts(predicate: And | Or) -> list[Predicate]:
+    """Return the parts, with those of parts of the same kind in their place."""
+    found: list[Predicate] = []
+    below: list[Predicate] = [predicate]
+    while below:
+        part = below.pop()
+        if isinstance(part, type(predicate)):
+            below += reversed(part.parts)
+        else:
+            found.append(part)
+    return found

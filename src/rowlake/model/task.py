@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rowlake.secrets import redacted_repr
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -34,7 +36,8 @@ LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID = "_last_updated_sequence_number", 2
 class FileTask:
     """One data file, or a byte range of it, with the deletes that apply.
 
-    A split reads the row groups (stripes, blocks) that start in [start, start + length).
+    A split reads the row groups (stripes, blocks) that start in [start, start + length); the last
+    one, by `file_size_in_bytes`, also those behind: manifests may be wrong about sizes.
     `partition` has the file's partition values by partition field id, as Python values.
     """
 
@@ -76,6 +79,8 @@ class ScanContext:
     io_properties: Mapping[str, str] = field(default_factory=dict)
     batch_rows: int = 65_536
     held: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    __repr__ = redacted_repr
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "held": {}}

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rowlake.secrets import redacted_repr
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -31,6 +33,8 @@ class SnapshotInfo:
     schema_id: int | None = None
     first_row_id: int | None = None
     added_rows: int | None = None
+
+    __repr__ = redacted_repr
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class TableView:
     properties: Mapping[str, str]
     snapshot: SnapshotInfo | None
     io_properties: Mapping[str, str] = field(default_factory=dict)
+
+    __repr__ = redacted_repr
 
     @property
     def spec(self) -> PartitionSpec:

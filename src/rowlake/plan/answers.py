@@ -1,8 +1,10 @@
 """What manifests say about a whole column, where that is exact.
 
 Comes in: tables of data files to which no delete applies, with their metrics. Goes out: how many
-values of a column are not null, its least or greatest value; None where the metrics do not tell:
-- counts are missing, or do not cover the rows (nested columns, files older than the column);
+rows there are, how many values of a column are not null, its least or greatest value. Manifests
+are believed, as Iceberg's own readers believe them. None where they do not tell:
+- counts are missing, impossible (negative, more nulls than values), or do not cover the rows
+  (nested columns, files older than the column);
 - bounds of text and bytes, which may be shortened, and of files that are not Parquet, whose
   writers may round them;
 - floats with NaN, which bounds leave out, and bounds of zero, which say nothing of its sign.
@@ -26,6 +28,15 @@ if TYPE_CHECKING:
 
 # What `data` of a plan must have for the answers here.
 NEEDED = (*METRICS_COLUMNS, NAN_COLUMN)
+MOST_ROWS = 1 << 40  # of one file; a count beyond is not believed
+
+
+def row_count(files: Sequence[pa.Table]) -> int | None:
+    """Return how many rows the files have."""
+    counts = [table["record_count"] for table in files]
+    if not all(_all(_possible(each)) for each in counts):
+        return None
+    return sum(pc.sum(each).as_py() or 0 for each in counts)
 
 
 def count_of(files: Sequence[pa.Table], field: pa.Field) -> int | None:
@@ -55,6 +66,10 @@ def bound_of(files: Sequence[pa.Table], field: pa.Field, *, greatest: bool) -> p
     return pa.repeat(bound, 1)
 
 
+def _possible(counts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return pc.and_(pc.greater_equal(counts, 0), pc.less(counts, MOST_ROWS))
+
+
 def _has_exact_bounds(kind: pa.DataType) -> bool:
     return bool(
         pt.is_signed_integer(kind)
@@ -74,11 +89,13 @@ def _filled(table: pa.Table, field: pa.Field) -> pa.Array | None:
         return None
     values = map_value(table["value_counts"], number)
     nulls = map_value(table["null_value_counts"], number)
-    whole = pc.equal(values, table["record_count"].combine_chunks())
+    rows = table["record_count"].combine_chunks()
+    whole = pc.and_(pc.equal(values, rows), _possible(rows))
     is_parquet = pc.equal(table["file_format"], "PARQUET")
     if nulls.null_count or not _all(whole) or not _all(is_parquet):
         return None
-    return pc.subtract(values, nulls)
+    possible = pc.and_(pc.greater_equal(nulls, 0), pc.less_equal(nulls, values))
+    return pc.subtract(values, nulls) if _all(possible) else None
 
 
 def _bounds(table: pa.Table, field: pa.Field, side: str) -> pa.Array | None:

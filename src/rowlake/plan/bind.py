@@ -18,6 +18,7 @@ import pyarrow as pa
 from rowlake.errors import InvalidStatementError, shown
 from rowlake.model.predicate import (
     FALSE,
+    MAX_NESTING,
     TRUE,
     Leaf,
     Op,
@@ -25,6 +26,7 @@ from rowlake.model.predicate import (
     conjunction,
     disjunction,
     map_leaves,
+    nesting,
 )
 from rowlake.model.schema import Schema, field_id
 from rowlake.plan.literals import Placed, place, place_all
@@ -41,8 +43,14 @@ def bind(predicate: Predicate, schema: Schema, *, case_sensitive: bool = False) 
     """Return the predicate with field ids and literals of the columns' types.
 
     Raises `InvalidStatementError` for a column that is not there or that the name does not tell
-    from another, and for a literal that cannot be compared exactly with its column.
+    from another, for a literal that cannot be compared exactly with its column, and where ANDs and
+    ORs are nested too deep.
     """
+    if nesting(predicate) > MAX_NESTING:
+        raise InvalidStatementError(
+            f"Cannot filter by a condition with more than {MAX_NESTING} ANDs and ORs inside one "
+            "another. Write it with fewer brackets, or put its values into a table and join it."
+        )
     testable = fields_outside_lists(schema)
 
     def bound(leaf: Leaf) -> Predicate:

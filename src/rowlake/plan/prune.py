@@ -38,9 +38,11 @@ if TYPE_CHECKING:
 def may_match(
     entries: pa.Table, predicate: Predicate, spec: PartitionSpec, schema: Schema
 ) -> pa.BooleanArray:
-    """Return True for each file that may hold a matching row."""
-    source = FileFacts(entries, spec, schema)
-    return pa.array(some_row(predicate, source) & (source.record_counts != 0))
+    """Return True for each file that may hold a matching row.
+
+    A record count of 0 tells nothing: to open an empty file costs little, and a count may be false.
+    """
+    return pa.array(some_row(predicate, FileFacts(entries, spec, schema)))
 
 
 def matching_files(
@@ -61,8 +63,7 @@ def must_match(
     entries: pa.Table, predicate: Predicate, spec: PartitionSpec, schema: Schema
 ) -> pa.BooleanArray:
     """Return True for each file all of whose rows match."""
-    source = FileFacts(entries, spec, schema)
-    return pa.array(~some_row_fails(predicate, source) | (source.record_counts == 0))
+    return pa.array(~some_row_fails(predicate, FileFacts(entries, spec, schema)))
 
 
 def deletes_may_match(

@@ -80,11 +80,6 @@ class PartitionFacts(_Collected):
 class FileFacts(_Collected):
     """Facts of data files: partition values and metrics."""
 
-    @property
-    def record_counts(self) -> np.ndarray[Any, Any]:
-        """Rows per file; -1 where that is not known."""
-        return np.asarray(one_array(self.table.column("record_count")).fill_null(-1))
-
     def collect(self, facts: Facts, column: pa.Field, field_id: int) -> None:
         """Add partition values and metrics."""
         self.add_partitions(facts, column, field_id)

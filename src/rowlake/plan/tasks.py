@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rowlake.errors import InvalidStatementError
+from rowlake.model.properties import whole_number
 from rowlake.model.schema import children, field_id
 from rowlake.model.task import FileTask, ScanContext, ScanTask
 from rowlake.plan.metrics import one_array
@@ -37,6 +37,10 @@ SPLIT_BYTES = 128 * MEGABYTE
 OPEN_FILE_BYTES = 4 * MEGABYTE
 LEAST_TASK_BYTES = 32 * MEGABYTE  # less than this is not worth a task while others are idle
 TASKS_PER_SLOT = 3
+# Sizes of manifests may be false, and each split opens the file: beyond these counts, splits are
+# larger than asked for.
+MOST_SPLITS = 1_000_000
+MOST_SPLITS_PER_FILE, LEAST_SPLITS_PER_FILE = 1000, 8
 FEW_PIECES = 20_000  # beyond, neighbours are packed together instead of by weight
 
 
@@ -62,7 +66,7 @@ def scan_tasks(
     weights = np.concatenate([np.zeros(0), *(each.weights for each in pieces)])
     if not len(weights):
         return []
-    split_bytes = _property(plan.view.properties, "read.split.target-size", SPLIT_BYTES)
+    split_bytes = whole_number(plan.view.properties, "read.split.target-size", SPLIT_BYTES, least=1)
     groups = _partitions(plan, pieces) if by_partition else np.zeros(len(weights), dtype=np.int64)
     count = task_count(float(weights.sum()), split_bytes, slots)
     bins = [
@@ -147,11 +151,11 @@ def _pieces(plan: FilePlan, spec_id: int) -> Pieces:
     """Split the files larger than a split; the rest are one piece each."""
     table = plan.data[spec_id]
     properties = plan.view.properties
-    split_bytes = _property(properties, "read.split.target-size", SPLIT_BYTES)
-    open_bytes = _property(properties, "read.split.open-file-cost", OPEN_FILE_BYTES)
+    split_bytes = whole_number(properties, "read.split.target-size", SPLIT_BYTES, least=1)
+    open_bytes = whole_number(properties, "read.split.open-file-cost", OPEN_FILE_BYTES, least=1)
     sizes = np.asarray(one_array(table.column("file_size_in_bytes")))
     rows, starts, lengths = _split(table, sizes, split_bytes)
-    opened = (1 + plan.applied[spec_id].counts[rows]) * open_bytes
+    opened = (1 + plan.applied[spec_id].counts[rows]) * float(open_bytes)
     return Pieces(spec_id, rows, starts, lengths, np.maximum(lengths, opened).astype(float))
 
 
@@ -161,8 +165,10 @@ def _split(table: pa.Table, sizes: Numbers, split_bytes: int) -> tuple[Numbers, 
     if not len(big):
         return rows, starts, lengths
     offsets = table.column("split_offsets").take(big).to_pylist()
+    share = max(LEAST_SPLITS_PER_FILE, MOST_SPLITS // len(big))
+    most = min(share, MOST_SPLITS_PER_FILE)
     cuts = [
-        split_starts(int(sizes[row]), known, split_bytes)
+        split_starts(int(sizes[row]), known, split_bytes, most)
         for row, known in zip(big.tolist(), offsets, strict=True)
     ]
     more = np.repeat(big, [len(each) for each in cuts])
@@ -177,16 +183,19 @@ def _split(table: pa.Table, sizes: Numbers, split_bytes: int) -> tuple[Numbers, 
     return rows[order], starts[order], lengths[order]
 
 
-def split_starts(size: int, offsets: list[int] | None, split_bytes: int) -> list[int]:
+def split_starts(
+    size: int, offsets: list[int] | None, split_bytes: int, most: int = MOST_SPLITS_PER_FILE
+) -> list[int]:
     """Return where the splits of a file start: at offsets of row groups, if they can be trusted.
 
     A split takes the row groups that start in it, so any start is right; offsets only make
-    splits that are neither empty nor much larger than asked for.
+    splits that are neither empty nor much larger than asked for. There are at most `most`, or
+    one per offset.
     """
     known = offsets or []
     rising = all(a < b for a, b in pairwise(known))
     if not known or not rising or known[-1] >= size or known[0] < 0:
-        count = -(-size // split_bytes)
+        count = min(-(-size // split_bytes), most)
         return [size * number // count for number in range(count)]
     starts = [0]
     for place, offset in enumerate(known[1:], start=1):
@@ -275,13 +284,3 @@ def _partition_values(table: pa.Table) -> Iterable[Mapping[int, Any]]:
     columns = (column.to_pylist() for column in partitions.take(first).flatten())
     distinct = [dict(zip(ids, values, strict=True)) for values in zip(*columns, strict=True)]
     return [distinct[place] for place in places.tolist()]
-
-
-def _property(properties: Mapping[str, str], name: str, default: int) -> int:
-    """Return a table property that is a number of bytes, more than none."""
-    text = properties.get(name)
-    if text is None:
-        return default
-    if not text.strip().isdecimal() or not int(text):
-        raise InvalidStatementError(f"Table property {name} is {text!r}, not a number of bytes.")
-    return int(text)

@@ -23,7 +23,7 @@ from rowlake.commit.rerun import (
     by_same_rows,
     rerun_on_conflict,
 )
-from rowlake.errors import InternalError, RowlakeError
+from rowlake.errors import InternalError, InvalidStatementError, RowlakeError
 from rowlake.model.change import Change, Isolation, Operation, Requirements
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.predicate import TRUE, conjunction
@@ -318,9 +318,17 @@ class _Run:
         )
 
     def _isolation(self) -> Isolation:
+        if self.options.isolation:
+            return self.options.isolation
         setting = f"write.{_SETTINGS[self.change.verb]}.isolation-level"
-        default = self.view.properties.get(setting, Isolation.SERIALIZABLE.value)
-        return self.options.isolation or Isolation(default)
+        text = self.view.properties.get(setting, Isolation.SERIALIZABLE.value)
+        try:
+            return Isolation(text.strip().lower())
+        except ValueError:
+            raise InvalidStatementError(
+                f"Cannot use table property {setting}={text[:80]}: expected serializable or "
+                f"snapshot."
+            ) from None
 
     def _counted(self, planned: Planned, done: Done) -> dict[str, str]:
         """Return the counts of rows, as the snapshot's summary has them."""

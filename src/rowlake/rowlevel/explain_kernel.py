@@ -19,7 +19,8 @@ from rowlake.rowlevel.matches import POSITION, changes_of
 from rowlake.rowlevel.source import Source
 from rowlake.rowlevel.strategy import Way
 from rowlake.scan.deletes import load_deletes
-from rowlake.scan.kernel import scan_kernel
+from rowlake.scan.kernel import live_rows, scan_kernel
+from rowlake.scan.open import keeping_open
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
@@ -36,9 +37,11 @@ def explain_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
     source = Source(task, storage)
     found: list[dict[str, Any]] = []
     for file, parts in zip(task.files, task.parts, strict=True):
-        changes = changes_of(task, file, parts, source)
-        if len(changes):
-            found.append(_outcome(task, file, changes, storage))
+        with keeping_open():  # its keys are read first, then its rows are counted
+            changes = changes_of(task, file, parts, source)
+            outcome = _outcome(task, file, changes, storage) if len(changes) else None
+        if outcome is not None:
+            found.append(outcome)
         elif changes.unchanged:
             found.append({"source": None, "unchanged": changes.unchanged})
     for number in sorted(task.owned):
@@ -50,7 +53,8 @@ def explain_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
 def _outcome(
     task: ChangeTask, file: FileTask, changes: Changes, storage: Storage
 ) -> dict[str, Any]:
-    live = file.record_count - len(load_deletes(task.context, file, storage).positions)
+    deletes = load_deletes(task.context, file, storage)
+    live = live_rows(task.context, file, deletes, storage)
     outcome = outcome_of(task, file, changes, live)
     if outcome["way"] == Way.REWRITE.value:
         outcome["copied"] = _visible(task, file, live) - len(changes)

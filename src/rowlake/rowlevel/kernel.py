@@ -27,7 +27,7 @@ from rowlake.rowlevel.source import Part, Source, flags
 from rowlake.rowlevel.strategy import Way, way_for
 from rowlake.rowlevel.task import OUTCOMES, ChangeTask, TaskClause
 from rowlake.scan.deletes import load_deletes
-from rowlake.scan.kernel import picked_rows, scan_kernel
+from rowlake.scan.kernel import live_rows, picked_rows, scan_kernel
 from rowlake.scan.open import keeping_open
 from rowlake.storage.files import Storage
 from rowlake.storage.tally import counting
@@ -103,7 +103,7 @@ def _changed(
 ) -> Iterator[pa.RecordBatch]:
     deletes = load_deletes(task.context, file, storage)
     # Rows that equality deletes hide are not counted here: such a file is never taken for empty.
-    live = file.record_count - len(deletes.positions)
+    live = live_rows(task.context, file, deletes, storage)
     outcome = outcome_of(task, file, changes, live)
     updates, way = changes.of(task, Action.UPDATE), Way(outcome["way"])
     if way is Way.REWRITE:

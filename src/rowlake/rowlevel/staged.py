@@ -25,6 +25,7 @@ from rowlake.model.values import encode
 from rowlake.rowlevel.unique import unique_rows
 from rowlake.scan.kernel import scan_kernel
 from rowlake.scan.plain import plain_rows
+from rowlake.secrets import redacted_repr
 from rowlake.storage.files import Storage
 from rowlake.write.conform import conform
 from rowlake.write.partitions import split_by_partition
@@ -89,6 +90,8 @@ class StageContext:
     io_properties: Mapping[str, str]
     unique: Keys | None = None
     slices: int = 1
+
+    __repr__ = redacted_repr
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ DataFusion decodes Avro into Arrow; it is imported when the first Avro file is r
 whole files by path, and drops the ids. So the file's header and the index of its blocks are read
 here, runs of blocks are handed over as small files (header + blocks), and the ids are taken from
 the schema in the header (`rowlake.scan.avro_layout`). Units are runs of blocks; nothing is
-pruned.
+pruned. Blocks are decompressed here, within bounds (`rowlake.scan.avro_blocks`).
 """
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -19,8 +18,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from rowlake.scan.avro_blocks import pieces_of
 from rowlake.scan.avro_layout import Window, read_header, runs_of_blocks, with_avro_ids
-from rowlake.scan.failures import reading
+from rowlake.scan.failures import guarded, reading
 from rowlake.scan.ids import with_ids
 from rowlake.scan.shape import leaf_ranges
 from rowlake.storage.tally import count_read
@@ -53,11 +53,12 @@ class AvroSource:
         with reading(location):
             self._stream = storage.open_input(location)
             self._bytes = Window(self._stream)
-            self._header, text = read_header(self._bytes)
-            count_read(len(self._header))
+            header = read_header(self._bytes)
+            count_read(header.size_in_bytes)
+            self._codec, self._head = header.codec, header.of_plain_blocks()
             self._decoder = _Decoder()
-            found = with_avro_ids(self._decoder.schema(self._header), json.loads(text))
-            self.units, self._ends = runs_of_blocks(self._bytes, len(self._header), _UNIT_BYTES)
+            found = with_avro_ids(self._decoder.schema(self._head), header.schema)
+            self.units, self._ends = runs_of_blocks(self._bytes, header.size_in_bytes, _UNIT_BYTES)
         self.schema = with_ids(found, table, name_mapping, by_position=False)
 
     def kept(self, leaves: frozenset[int]) -> frozenset[int]:
@@ -74,10 +75,15 @@ class AvroSource:
         with reading(self.location):
             blocks = self._stream.read_at(self._ends[unit.index] - unit.offset, unit.offset)
             count_read(len(blocks))
-            decoded = self._decoder.table(self._header + blocks).select(indices)
-            if decoded.num_rows != unit.num_rows:
-                raise ValueError(f"{decoded.num_rows} rows in blocks that count {unit.num_rows}")
-        yield from decoded.combine_chunks().to_batches(max_chunksize=batch_rows)
+        for decoded in guarded(self.location, self._decoded(blocks)):
+            yield from decoded.select(indices).combine_chunks().to_batches(batch_rows)
+
+    def _decoded(self, blocks: bytes) -> Iterator[pa.Table]:
+        for piece in pieces_of(blocks, self._codec):
+            decoded = self._decoder.table(self._head + piece.data)
+            if decoded.num_rows != piece.num_rows:
+                raise ValueError(f"{decoded.num_rows} rows in blocks that count {piece.num_rows}")
+            yield decoded
 
     def may_match(
         self,

@@ -8,10 +8,13 @@ data, sync marker.
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.iceberg.avro_encode import container_header
 from rowlake.model.schema import FIELD_ID, children
 from rowlake.scan.shape import with_children
 from rowlake.scan.source import Unit
@@ -55,8 +58,23 @@ class Window:
                 raise ValueError(f"no number at {position}")
 
 
-def read_header(data: Window) -> tuple[bytes, bytes]:
-    """Return the header's bytes and the schema's JSON."""
+@dataclass(frozen=True)
+class Header:
+    """The start of a file: `size_in_bytes` of it, the schema's JSON, the codec, the sync marker."""
+
+    size_in_bytes: int
+    schema: str
+    codec: str
+    sync: bytes
+
+    def of_plain_blocks(self) -> bytes:
+        """Return the header of a file with the same schema and marker, without compression."""
+        head, sync = container_header({"avro.schema": self.schema}, "null")
+        return head[: -len(sync)] + self.sync
+
+
+def read_header(data: Window) -> Header:
+    """Return the header of a file."""
     if data.at(0, 4) != _MAGIC:
         raise ValueError("it does not start as an Avro file does")
     held, position = {}, 4
@@ -70,7 +88,9 @@ def read_header(data: Window) -> tuple[bytes, bytes]:
         count, position = data.long(position)
     if b"avro.schema" not in held:
         raise ValueError("its header has no schema")
-    return data.at(0, position + _SYNC), held[b"avro.schema"]
+    codec = held.get(b"avro.codec", b"null").decode()
+    sync = data.at(position, _SYNC)
+    return Header(position + _SYNC, held[b"avro.schema"].decode(), codec, sync)
 
 
 def _bytes_at(data: Window, position: int) -> tuple[bytes, int]:
@@ -100,8 +120,18 @@ def runs_of_blocks(data: Window, start: int, unit_bytes: int) -> tuple[list[Unit
     return units, ends
 
 
-def with_avro_ids(schema: pa.Schema, avro: Mapping[str, Any]) -> pa.Schema:
-    """Return the Arrow schema with the ids of the Avro schema that it was made from."""
+def with_avro_ids(schema: pa.Schema, text: str) -> pa.Schema:
+    """Return the Arrow schema with the ids of the Avro schema (JSON) that it was made from.
+
+    Raises ValueError where that is no Avro schema of a record.
+    """
+    try:
+        return _with_ids(schema, json.loads(text))
+    except (LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"its schema is not one of an Avro record ({error!r})") from error
+
+
+def _with_ids(schema: pa.Schema, avro: Mapping[str, Any]) -> pa.Schema:
     names: dict[str, Any] = {}
     names[avro["name"]] = avro
     fields = [

@@ -63,7 +63,7 @@ def open_bloom_filter(stream: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> B
         return None
     header = stream.read_at(_LONGEST_HEADER, offset)
     size, used = _size_field(header)
-    if size is None or not header.startswith(_REST, used) or size % _BLOCK.size:
+    if not size or not header.startswith(_REST, used) or size % _BLOCK.size:
         return None
     return BloomFilter(stream, offset + used + len(_REST), size)
 

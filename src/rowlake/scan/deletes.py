@@ -29,6 +29,7 @@ from rowlake.scan.project import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -41,9 +42,12 @@ if TYPE_CHECKING:
 
 # A position delete file larger than this is read for one data file at a time.
 WHOLE_FILE_LIMIT_IN_BYTES = 64 * 1024 * 1024
+# A few bytes may say that all rows up to 2^40 are deleted; each takes 8 bytes here.
+MOST_POSITIONS = 1 << 28
 _BATCH_ROWS = 1 << 20
 _POSITIONS_TABLE = Schema(POSITION_DELETES)
 _NONE = np.empty(0, np.int64)
+_NAMED_PATHS = pa.dictionary(pa.int32(), pa.string())
 
 _positions: ByteLimitedCache[Positions] = ByteLimitedCache(
     LIMIT_IN_BYTES, lambda held: sum(len(path) + found.nbytes for path, found in held.items())
@@ -105,9 +109,7 @@ def positions_for(delete: DeleteFile, wanted: Collection[str], storage: Storage)
     The file is read batch by batch, so what it says of others takes no memory.
     """
     parts: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
-    with opened(
-        delete.location, delete.file_format, storage, _POSITIONS_TABLE, dictionaries=["file_path"]
-    ) as source:
+    with reading(delete.location), _opened_positions(delete, storage) as source:
         for pair in _pairs(source, None):
             for path, found in position_delete.positions_by_file([pair]).items():
                 if path in wanted:
@@ -142,19 +144,22 @@ def _vector(delete: DeleteFile, data_file: str, storage: Storage) -> Positions:
     with reading(delete.location):
         blob = puffin.read_blob(delete.location, offset, size, storage)
     bitmap = deletion_vector.decode(blob, delete.location, cardinality=delete.record_count)
+    if len(bitmap) > MOST_POSITIONS:
+        cause = f"its deletion vector has {len(bitmap):,} positions, more than a file has rows"
+        raise CorruptTableError(delete.location, cause)
     return {data_file: deletion_vector.positions_of(bitmap)}
 
 
 def _position_file(delete: DeleteFile, only: str | None, storage: Storage) -> Positions:
-    with opened(
-        delete.location,
-        delete.file_format,
-        storage,
-        _POSITIONS_TABLE,
-        dictionaries=["file_path"],
-    ) as source:
+    with reading(delete.location), _opened_positions(delete, storage) as source:
         found = position_delete.positions_by_file(_pairs(source, only))
     return found if only is None else {only: found.get(only, _NONE)}
+
+
+def _opened_positions(delete: DeleteFile, storage: Storage) -> AbstractContextManager[Source]:
+    return opened(
+        delete.location, delete.file_format, storage, _POSITIONS_TABLE, dictionaries=["file_path"]
+    )
 
 
 def _pairs(source: Source, only: str | None) -> Iterator[tuple[pa.Array, pa.Array]]:
@@ -170,14 +175,16 @@ def _pairs(source: Source, only: str | None) -> Iterator[tuple[pa.Array, pa.Arra
     for unit in units:
         for batch in source.read(unit, kept, _BATCH_ROWS):
             paths, positions = bound.arrays(batch, batch.num_rows)
+            if paths.null_count or positions.null_count:
+                raise ValueError("a file path or a position is null")
             yield paths, positions
 
 
 def _targets(source: Source) -> tuple[pa.Field, ...]:
-    """Return the two columns; paths stay dictionaries where the file has them so."""
+    """Return the two columns; paths stay dictionaries of text where the file has them so."""
     path, position = POSITION_DELETES
     for field in source.schema.arrow:
-        if field.name == path.name and pa.types.is_dictionary(field.type):
+        if field.name == path.name and field.type.equals(_NAMED_PATHS):
             path = path.with_type(field.type)
     return path, position
 
@@ -210,9 +217,10 @@ def _read_keys(
     ids: tuple[int, ...], delete: DeleteFile, context: ScanContext, storage: Storage
 ) -> pa.Table:
     table = context.table_schema
-    with opened(
-        delete.location, delete.file_format, storage, table, context.name_mapping
-    ) as source:
+    with (
+        reading(delete.location),
+        opened(delete.location, delete.file_format, storage, table, context.name_mapping) as source,
+    ):
         targets = equality_fields(ids, table, source.schema.arrow, delete.location)
         columns = Columns(delete.location, source.schema, targets, {})
         kept = source.kept(columns.leaves)

@@ -40,6 +40,8 @@ def equality_fields(
 
     The table's types, or for columns dropped from the table those of the delete file.
     """
+    if not ids:
+        raise CorruptTableError(location, "its manifest names no equality columns")
     known = frozenset(ids) & table.by_id.keys()
     wanted = [restricted(field, known) for field in table.arrow]
     wanted += [restricted(field, frozenset(ids) - known) for field in found]
@@ -47,7 +49,18 @@ def equality_fields(
     missing = [key for key in ids if path_to(fields, key) is None]
     if missing:
         raise CorruptTableError(location, f"the delete file lacks equality columns {missing}")
+    nested = [key for key in ids if pt.is_nested(_type_at(fields, key))]
+    if nested:
+        raise CorruptTableError(location, f"equality columns {nested} are not of simple types")
     return tuple(_optional(field) for field in fields)
+
+
+def _type_at(fields: Sequence[pa.Field], key: int) -> pa.DataType:
+    first, *below = _path(fields, key)
+    found = fields[first].type
+    for place in below:
+        found = found.field(place).type
+    return found
 
 
 def _optional(field: pa.Field) -> pa.Field:

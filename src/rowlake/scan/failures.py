@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from rowlake.errors import CorruptTableError, MissingFileError, RowlakeError, StorageError
+from rowlake.secrets import cause_without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
+
+# What readers raise over content that cannot be read; pyarrow's errors are of many kinds.
+UNREADABLE = (pa.ArrowException, OSError, EOFError, ValueError, MemoryError, OverflowError)
+_NO_MEMORY = "Give the process more memory where the file is sound."
 
 
 @contextmanager
@@ -22,25 +30,28 @@ def reading(location: str) -> Iterator[None]:
         raise CorruptTableError(location, "there is no such file") from error
     except RowlakeError:
         raise
-    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-        raise read_failure(location, error) from error
+    except UNREADABLE as error:
+        raise read_failure(location, error) from cause_without_secrets(error)
 
 
 def read_failure(location: str, error: Exception) -> RowlakeError:
     """Return the error that a failed read of this location means.
 
     An operating system's error number says that storage failed; without one, it is the content
-    that could not be understood.
+    that could not be understood. Damaged lengths are the usual reason for want of memory.
     """
     cause = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, FileNotFoundError):
         return CorruptTableError(location, "there is no such file")
+    if isinstance(error, MemoryError):
+        cause = f"it says that it needs more memory than there is ({cause})"
+        return CorruptTableError(location, cause, advice=_NO_MEMORY)
     if isinstance(error, OSError) and error.errno is not None:
         return StorageError(location, cause)
     return CorruptTableError(location, cause)
 
 
-def guarded(location: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def guarded(location: str, batches: Iterable[Rows]) -> Iterator[Rows]:
     """Yield the batches; failures of the one that makes them name the location.
 
     Failures of the one that takes them pass as they are.

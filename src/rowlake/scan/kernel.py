@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rowlake.model.task import FileTask, ScanContext, ScanTask
+    from rowlake.scan.deletes import Deletes
 
-__all__ = ["output_schema", "picked_rows", "scan_kernel"]
+__all__ = ["live_rows", "output_schema", "picked_rows", "row_count", "scan_kernel"]
 
 
 def scan_kernel(task: ScanTask) -> Iterator[pa.RecordBatch]:
@@ -46,6 +47,23 @@ def picked_rows(
     """Yield the rows of a file at these sorted positions, as the scan of the file would."""
     storage = Storage(context.io_properties)
     return coalesced(_file_batches(context, task, storage, positions), context.batch_rows)
+
+
+def live_rows(context: ScanContext, task: FileTask, deletes: Deletes, storage: Storage) -> int:
+    """Return how many rows of a file are left beside the deleted positions.
+
+    The file's own count: who decides by it that a file is empty must not believe a manifest.
+    """
+    rows = row_count(context, task, storage)
+    return rows - len(deletes.in_range(0, rows))
+
+
+def row_count(context: ScanContext, task: FileTask, storage: Storage) -> int:
+    """Return how many rows a file has by its own count, deleted ones included."""
+    with opened(
+        task.location, task.file_format, storage, context.table_schema, context.name_mapping
+    ) as source:
+        return sum(unit.num_rows for unit in source.units)
 
 
 def _file_batches(

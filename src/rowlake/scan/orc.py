@@ -50,7 +50,9 @@ class OrcSource:
             tail = self._file.reader.serialized_file_tail()
             self.units, self._sizes = _stripes(tail)
             count_read(len(tail))
-        self.schema = with_ids(from_orc(self._schema), table, name_mapping, by_position=False)
+            _check_rows(self.units, self._file.nrows)
+            known = from_orc(self._schema)
+            self.schema = with_ids(known, table, name_mapping, by_position=False)
 
     def kept(self, leaves: frozenset[int]) -> frozenset[int]:
         """Return the leaves that come when these are asked for: whole columns."""
@@ -94,8 +96,21 @@ class OrcSource:
             ) from error
 
 
+def _check_rows(units: list[Unit], rows: int) -> None:
+    found = sum(unit.num_rows for unit in units)
+    if found != rows:
+        raise ValueError(f"its stripes say {found} rows, its footer {rows}")
+
+
 def _stripes(tail: bytes) -> tuple[list[Unit], list[int]]:
-    """Return the stripes of a file, and their sizes in bytes."""
+    """Return the stripes of a file, and their sizes in bytes; ValueError where they are damaged."""
+    try:
+        return _stripes_of(tail)
+    except (LookupError, AssertionError) as error:
+        raise ValueError(f"its tail is damaged ({error!r})") from error
+
+
+def _stripes_of(tail: bytes) -> tuple[list[Unit], list[int]]:
     (footer,) = (value for number, value in _fields(tail) if number == _FOOTER)
     assert isinstance(footer, bytes)
     units, sizes, first_row = [], [], 0

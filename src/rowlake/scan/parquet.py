@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # A footer is followed by its length and a magic number.
 _TAIL = 8
+# A page takes at least so many bytes, and counts its values with 31 bits.
+_LEAST_PAGE, _MOST_PAGE_ROWS = 8, 1 << 31
 
 
 class ParquetSource:
@@ -48,17 +50,12 @@ class ParquetSource:
         self.location = location
         with reading(location):
             self._stream = storage.open_input(location)
-            self._file = pq.ParquetFile(
-                self._stream,
-                read_dictionary=list(dictionaries),
-                coerce_int96_timestamp_unit="us",
-                arrow_extensions_enabled=False,
-            )
+            self._file = _parquet_file(self._stream, dictionaries)
             self.metadata = self._file.metadata
             count_read(self.metadata.serialized_size + _TAIL)
             found = self._file.schema_arrow
-        self.schema = with_ids(found, table, name_mapping, by_position=True)
-        self.units = self._row_groups()
+            self.units = self._row_groups()
+            self.schema = with_ids(found, table, name_mapping, by_position=True)
         columns = self.metadata.schema
         self._paths = [columns.column(leaf).path for leaf in range(self.metadata.num_columns)]
 
@@ -102,7 +99,20 @@ class ParquetSource:
             group = self.metadata.row_group(index)
             units.append(Unit(index, _offset(group), first_row, group.num_rows))
             first_row += group.num_rows
+        if first_row != self.metadata.num_rows or any(unit.num_rows < 0 for unit in units):
+            raise ValueError(f"its footer says {self.metadata.num_rows} and {first_row} rows")
+        most = (self._stream.size() // _LEAST_PAGE + 1) * _MOST_PAGE_ROWS
+        if first_row > most:
+            raise ValueError(f"its footer says {first_row} rows, more than its bytes can hold")
         return units
+
+
+def _parquet_file(stream: pa.NativeFile, dictionaries: Sequence[str]) -> pq.ParquetFile:
+    options = {"coerce_int96_timestamp_unit": "us", "arrow_extensions_enabled": False}
+    try:
+        return pq.ParquetFile(stream, read_dictionary=list(dictionaries), **options)
+    except KeyError:  # no such columns, or not by these names
+        return pq.ParquetFile(stream, **options)
 
 
 def _prefixes(path: str) -> list[str]:

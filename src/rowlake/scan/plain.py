@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowlake.errors import InvalidStatementError
+from rowlake.scan.failures import UNREADABLE
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def plain_rows(task: PlainTask) -> Iterator[pa.RecordBatch]:
         while True:
             try:
                 batch = next(batches, None)
-            except (pa.ArrowException, OSError, EOFError, ValueError) as error:
+            except UNREADABLE as error:
                 cause = " ".join(str(error).split())
                 raise InvalidStatementError(
                     f"Cannot read rows from {piece.location}: {cause}. Nothing was written; check "

@@ -144,6 +144,9 @@ class FileScan:
         for batch in self._source.read(unit, kept, self._batch_rows):
             yield Raw(batch, first, batch.num_rows)
             first += batch.num_rows
+        if first != end:  # the positions of all that follow would be wrong
+            found = unit.num_rows + first - end
+            raise ValueError(f"part {unit.index} has {found} rows, the footer says {unit.num_rows}")
 
     def kept(self, leaves: frozenset[int]) -> frozenset[int]:
         """Return the leaves that come when these are read."""
@@ -176,7 +179,7 @@ class FileScan:
 
     def _units(self) -> list[Unit]:
         """Return the split's units that have a row to give."""
-        units = in_split(self._source.units, self._task.start, self._task.length)
+        units = in_split(self._source.units, self._task)
         predicate = self._context.predicate
         if predicate is not None and units:
             may = self._source.may_match(units, predicate, self._tested)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rowlake.model.predicate import Predicate
+    from rowlake.model.task import FileTask
     from rowlake.scan.ids import FileSchema
     from rowlake.scan.project import Columns
 
@@ -53,6 +54,16 @@ class Source(Protocol):
         """Close the file."""
 
 
-def in_split(units: list[Unit], start: int, length: int) -> list[Unit]:
-    """Return the units that start in a byte range."""
-    return [unit for unit in units if start <= unit.offset < start + length]
+def in_split(units: list[Unit], task: FileTask) -> list[Unit]:
+    """Return the units that start in the byte range of a task.
+
+    The range that begins at 0 and the one that ends where the manifest says that the file ends
+    have no limit there: a manifest may be wrong about the size, and no row is lost or doubled.
+    """
+    start, end = task.start, task.start + task.length
+    is_first, is_last = start <= 0, end >= task.file_size_in_bytes
+    return [
+        unit
+        for unit in units
+        if (is_first or start <= unit.offset) and (is_last or unit.offset < end)
+    ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rowlake.secrets import redacted_repr
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -79,6 +81,8 @@ class SetProperties:
     """SET TBLPROPERTIES."""
 
     properties: Mapping[str, str]
+
+    __repr__ = redacted_repr
 
 
 @dataclass(frozen=True)

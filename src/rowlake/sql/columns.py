@@ -7,8 +7,11 @@ name, and cannot be wrong for a form of expression that is not understood.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import chain
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from rowlake.model.task import (
     DELETED_COLUMN,
@@ -33,6 +36,8 @@ from rowlake.sql.query import (
 from rowlake.sql.scope import merged_columns, visible_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from rowlake.model.schema import Schema
 
 METADATA_COLUMNS = (
@@ -55,14 +60,15 @@ class Mentions:
 
     def within(self, spans: list[Span]) -> Mentions:
         """Return what is named in some spans."""
-        return Mentions(
-            [(at, parts) for at, parts in self.names if _is_in(at, spans)],
-            [at for at in self.stars if _is_in(at, spans)],
-        )
+        names = [self.names[_between(self.names, span, itemgetter(0))] for span in spans]
+        stars = [self.stars[_between(self.stars, span, int)] for span in spans]
+        return Mentions([*chain(*names)], [*chain(*stars)])
 
 
-def _is_in(index: int, spans: list[Span]) -> bool:
-    return any(first <= index < last for first, last in spans)
+def _between(found: list[Any], span: Span, index: Callable[[Any], int]) -> slice:
+    """Return where those of a span are in a list that is sorted by index."""
+    first, last = (bisect_left(found, edge, key=index) for edge in span)
+    return slice(first, last)
 
 
 def mentions_in(tokens: list[Token], references: list[Reference]) -> Mentions:
@@ -106,18 +112,25 @@ def _is_star(tokens: list[Token], index: int) -> bool:
     return before.text in (",", "*/")
 
 
-def innermost(query: Query, index: int) -> Block | None:
-    """Return the smallest block around a token."""
-    around = [block for block in blocks(query) if block.span[0] <= index < block.span[1]]
-    return min(around, key=lambda block: block.span[1] - block.span[0], default=None)
+def innermost(query: Query, indexes: Iterable[int]) -> dict[int, Block | None]:
+    """Return the smallest block around each of some tokens."""
+    waiting = sorted(blocks(query), key=lambda block: (-block.span[0], block.span[1]))
+    around: list[Block] = []
+    found: dict[int, Block | None] = {}
+    for index in sorted(indexes):
+        while waiting and waiting[-1].span[0] <= index:
+            around.append(waiting.pop())
+        while around and around[-1].span[1] <= index:
+            around.pop()
+        found[index] = around[-1] if around else None
+    return found
 
 
 def fully_read(query: Query, mentions: Mentions) -> set[int]:
     """Return the ids of references whose columns all count: stars, NATURAL, PIVOT, TABLE t."""
     found = [b for b in blocks(query) if b.kind == "table" or b.pivoted or merged_columns(b)[1]]
     existing = {id(only) for q in queries(query) if q.exists and (only := q.only_block)}
-    for star in mentions.stars:
-        inner = innermost(query, star)
+    for inner in innermost(query, mentions.stars).values():
         if inner is None:
             found = list(blocks(query))
             break

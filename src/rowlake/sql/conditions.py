@@ -15,16 +15,21 @@ from typing import Any, NamedTuple
 
 from rowlake.model.predicate import (
     FALSE,
+    MAX_NESTING,
     NEGATED,
     TRUE,
+    And,
     Leaf,
     Op,
+    Or,
     Predicate,
     conjunction,
     disjunction,
+    nesting,
 )
 from rowlake.sql.comparisons import Column, compare, is_boolean, is_floating, is_text
 from rowlake.sql.lexer import Kind, Token
+from rowlake.sql.limits import CONDITION_TOKENS, MAX_CONDITION_DEPTH
 from rowlake.sql.literals import Literal, literal_of
 from rowlake.sql.query import QUERY_STARTS
 
@@ -44,6 +49,8 @@ _FLIPPED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _PREDICATE_WORDS = frozenset(
     {"BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "NOT", "ESCAPE"}
 )
+# Comparisons with one column that stay comparisons; more become a list.
+FEW_TESTS = 16
 
 
 class Pushed(NamedTuple):
@@ -58,18 +65,36 @@ class ConditionReader:
 
     def __init__(self, resolve: Resolve, arguments: Mapping[str | int, Any]) -> None:
         self.resolve, self.arguments = resolve, arguments
+        self.depth, self.allowed = 0, CONDITION_TOKENS
 
     def read(self, tokens: Sequence[Token], *, negated: bool = False) -> Pushed | None:
-        """Return what a condition (or its negation) says of the table; None for nothing."""
-        tokens = unwrapped(tokens)
+        """Return what a condition (or its negation) says of the table; None for nothing.
+
+        Also None where it is nested so deep that reading it would take too long.
+        """
+        self.allowed += 0 if self.depth else 20 * len(tokens)
+        self.allowed -= len(tokens)
+        if self.depth >= MAX_CONDITION_DEPTH or self.allowed < 0:
+            return None
+        self.depth += 1
+        try:
+            found = self._read(unwrapped(tokens), negated)
+        finally:
+            self.depth -= 1
+        if found is None or self.depth or nesting(found.predicate) <= MAX_NESTING:
+            return found
+        return None
+
+    def _read(self, tokens: Sequence[Token], negated: bool) -> Pushed | None:
         if not tokens or tokens[0].word in QUERY_STARTS or not _is_balanced(tokens):
             return None
         for word, is_any in (("OR", not negated), ("AND", negated)):
             parts = split(tokens, word)
             if len(parts) > 1:
                 return _combined([self.read(p, negated=negated) for p in parts], is_any=is_any)
-        if tokens[0].word == "NOT" or tokens[0].text == "!":
-            return self.read(tokens[1:], negated=not negated)
+        negations = _leading_negations(tokens)
+        if negations:
+            return self.read(tokens[negations:], negated=negated is (negations % 2 == 0))
         return self._test(tokens, negated)
 
     # --- one test
@@ -232,11 +257,30 @@ def _combined(parts: list[Pushed | None], *, is_any: bool) -> Pushed | None:
     if is_any:
         if len(known) < len(parts):
             return None
-        return Pushed(disjunction(*(p.predicate for p in known)), all(p.exact for p in known))
+        found = _merged(disjunction(*(p.predicate for p in known)), Or, Op.EQ, Op.IN)
+        return Pushed(found, all(p.exact for p in known))
     if not known:
         return None
     exact = len(known) == len(parts) and all(part.exact for part in known)
-    return Pushed(conjunction(*(part.predicate for part in known)), exact)
+    found = _merged(conjunction(*(p.predicate for p in known)), And, Op.NE, Op.NOT_IN)
+    return Pushed(found, exact)
+
+
+def _merged(predicate: Predicate, kind: type[And] | type[Or], one: Op, many: Op) -> Predicate:
+    """Make `a = 1 OR a = 2 OR …` one IN, so that a long chain costs as little as a list."""
+    parts = predicate.parts if isinstance(predicate, kind) else ()
+    values: dict[tuple[str, ...], dict[Any, None]] = {}
+    for part in parts:
+        if isinstance(part, Leaf) and part.op is one:
+            values.setdefault(part.path, {})[part.value] = None
+    several = {path for path, found in values.items() if len(found) > FEW_TESTS}
+    if not several:
+        return predicate
+    lists = [Leaf(path, many, tuple(values[path])) for path in values if path in several]
+    return (disjunction if kind is Or else conjunction)(
+        *lists,
+        *(p for p in parts if not (isinstance(p, Leaf) and p.op is one and p.path in several)),
+    )
 
 
 _IN_GROUPS = (
@@ -312,9 +356,23 @@ def _matching(column: Column, pattern: str, negated: bool) -> Pushed | None:
 
 def unwrapped(tokens: Sequence[Token]) -> Sequence[Token]:
     """Return the tokens without brackets round all of them."""
-    while _is_one_bracket(tokens):
-        tokens = tokens[1:-1]
-    return tokens
+    if not _is_one_bracket(tokens):
+        return tokens
+    opened = _run_length(tokens, "(")
+    closed = _run_length(tokens[::-1], ")")
+    inside = [depth for _, depth in _depths(tokens)][opened - 1 : len(tokens) - closed]
+    pairs = min(opened, closed, *inside, (len(tokens) - 1) // 2)
+    return tokens[pairs : len(tokens) - pairs]
+
+
+def _run_length(tokens: Sequence[Token], symbol: str) -> int:
+    """Return how often a symbol stands at the start of tokens."""
+    return next((at for at, token in enumerate(tokens) if token.text != symbol), len(tokens))
+
+
+def _leading_negations(tokens: Sequence[Token]) -> int:
+    found = (at for at, token in enumerate(tokens) if token.word != "NOT" and token.text != "!")
+    return next(found, len(tokens))
 
 
 def _is_one_bracket(tokens: Sequence[Token]) -> bool:
@@ -323,17 +381,19 @@ def _is_one_bracket(tokens: Sequence[Token]) -> bool:
     return all(depth > 0 for token, depth in _depths(tokens[:-1]) if token.text != "(")
 
 
+_DEPTH_CHANGES = {"(": 1, "[": 1, ")": -1, "]": -1, "CASE": 1, "END": -1}
+
+
 def _depths(tokens: Sequence[Token]) -> Iterator[tuple[Token, int]]:
     """Yield each token with how many brackets and CASEs are open after it."""
-    depth = 0
-    for index, token in enumerate(tokens):
-        after_dot = index > 0 and tokens[index - 1].text == "."
-        if token.kind is Kind.SYMBOL and token.text in ("(", "["):
-            depth += 1
-        elif token.kind is Kind.SYMBOL and token.text in (")", "]"):
-            depth -= 1
-        elif not after_dot and token.word in ("CASE", "END"):
-            depth += 1 if token.word == "CASE" else -1
+    depth, before = 0, ""
+    for token in tokens:
+        text = token.text
+        change = _DEPTH_CHANGES.get(text)
+        if change is None and len(text) <= 4 and before != ".":
+            change = _DEPTH_CHANGES.get(token.word)
+        depth += change or 0
+        before = text
         yield token, depth
 
 

@@ -8,6 +8,8 @@ from rowlake.errors import InvalidStatementError
 from rowlake.sql.extent import end_of_expression
 from rowlake.sql.lexer import Kind, Lexer, Token
 
+_LONGEST_NUMBER = 40
+
 
 class Cursor:
     """Walks the tokens of one statement; errors name the place."""
@@ -16,6 +18,7 @@ class Cursor:
         self.text = text
         self.lexer = Lexer(text)
         self.index = 0
+        self.type_depth = 0
 
     @property
     def current(self) -> Token:
@@ -136,6 +139,8 @@ class Cursor:
         text = self.current.text
         if self.current.kind is not Kind.NUMBER or not text.rstrip("Ll").isdecimal():
             self.expected(what)
+        if len(text) > _LONGEST_NUMBER:
+            self.fail("The number is too long")
         return int(self.advance().text.rstrip("Ll"))
 
     def if_exists(self) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.errors import InvalidStatementError
 from rowlake.sql.lexer import Lexer
 from rowlake.sql.literals import Literal, instant, literal_of, parse_moment
+from rowlake.sql.refusals import told_plainly
 from rowlake.sql.types import Field, Primitive, Struct, Type, spark_text
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ def default_value(lake: Lake, text: str, kind: Type) -> Any:
     zone = "UTC" if literal is None else None
     if literal is None:
         spark_kind = spark_text(kind) if kind.name not in _TEXTUAL else "string"
-        row = lake.spark.sql(f"SELECT CAST(CAST({text} AS {spark_kind}) AS STRING)").collect()[0]
+        question = f"SELECT CAST(CAST({text} AS {spark_kind}) AS STRING)"
+        with told_plainly(lake, question, moved=True):
+            row = lake.spark.sql(question).collect()[0]
         if row[0] is None:
             return None
         literal = Literal("string", row[0])

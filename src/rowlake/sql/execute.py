@@ -29,6 +29,7 @@ from rowlake.sql.identifiers import with_identifiers
 from rowlake.sql.lexer import readable
 from rowlake.sql.parse import parse
 from rowlake.sql.procedures import call, is_foreign
+from rowlake.sql.refusals import refusing_too_complex
 from rowlake.sql.row_statements import Explain, Merge, Update
 from rowlake.sql.run import run_query
 from rowlake.sql.schema_json import schema_json
@@ -48,6 +49,11 @@ if TYPE_CHECKING:
 
 def execute(lake: Lake, statement: str, args: Any = None) -> Any:
     """Run one statement; return a DataFrame (without columns where there is nothing to say)."""
+    with refusing_too_complex():
+        return _executed(lake, statement, args)
+
+
+def _executed(lake: Lake, statement: str, args: Any) -> Any:
     if isinstance(statement, str):
         statement = with_identifiers(statement, args)
     parsed = parse(statement)

@@ -9,6 +9,7 @@ from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.evolution import validate_promotion
 from rowlake.iceberg.schema import type_from_json
 from rowlake.model.partition import OrderBy
+from rowlake.secrets import cause_without_secrets, without_secrets
 from rowlake.sql import alter_statements as alter_s
 from rowlake.sql import statements as s
 from rowlake.sql.defaults import default_value
@@ -67,7 +68,8 @@ def _told_plainly(table: str) -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith("pyiceberg"):
             raise
-        raise InvalidStatementError(f"Cannot change {table}: {error}") from error
+        text = without_secrets(f"Cannot change {table}: {error}")
+        raise InvalidStatementError(text) from cause_without_secrets(error)
 
 
 def _path_text(path: Name) -> str:

@@ -17,6 +17,7 @@ from rowlake.sql.execute_merge import merge_rows
 from rowlake.sql.execute_update import update_rows
 from rowlake.sql.lexer import Kind, Lexer
 from rowlake.sql.pushdown import spliced
+from rowlake.sql.refusals import refusing_too_complex
 from rowlake.sql.row_statements import Update
 from rowlake.sql.statements import Delete
 
@@ -37,11 +38,12 @@ def change_rows(
 ) -> Result:
     """Run a row-level statement; `options` are those of every write (`branch`, `mode`, …)."""
     statement = _placed(statement, options)
-    if isinstance(statement, Delete):
-        return delete_rows(lake, statement, arguments, **options)
-    if isinstance(statement, Update):
-        return update_rows(lake, statement, arguments, **options)
-    return merge_rows(lake, statement, arguments, **options)
+    with refusing_too_complex():
+        if isinstance(statement, Delete):
+            return delete_rows(lake, statement, arguments, **options)
+        if isinstance(statement, Update):
+            return update_rows(lake, statement, arguments, **options)
+        return merge_rows(lake, statement, arguments, **options)
 
 
 def explain_rows(
@@ -49,7 +51,8 @@ def explain_rows(
 ) -> Plan:
     """Return the plan of a row-level statement; nothing is written."""
     statement = _placed(statement, options)
-    return explain_row_level(lake, statement, arguments, **options)
+    with refusing_too_complex():
+        return explain_row_level(lake, statement, arguments, **options)
 
 
 def _placed(statement: Changing, options: dict[str, Any]) -> Changing:

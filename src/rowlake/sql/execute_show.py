@@ -14,6 +14,7 @@ from rowlake.catalog.names import levels_of, quoted
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.schema import DOC, WRITE_DEFAULT
+from rowlake.secrets import redacted, without_passwords
 from rowlake.sql.lexer import quote, quote_parts, readable, string_literal
 from rowlake.sql.scope import Names, find_column
 from rowlake.sql.session import need_table, session_of
@@ -87,14 +88,14 @@ def show_properties(lake: Lake, statement: s.ShowProperties) -> pa.Table:
 
 
 def table_properties(table: Table) -> dict[str, str]:
-    """Return the properties with those that Iceberg's Spark tables add."""
+    """Return the properties to show, with those that Iceberg's Spark tables add."""
     metadata = table.handle.metadata
     added = {
         "format": "iceberg/" + table.properties.get("write.format.default", "parquet"),
         "format-version": str(metadata.format_version),
         "current-snapshot-id": str(metadata.current_snapshot_id or "none"),
     }
-    return {**table.properties, **added}
+    return {**redacted(table.properties), **added}
 
 
 def show_columns(lake: Lake, statement: s.ShowColumns) -> pa.Table:
@@ -188,7 +189,7 @@ def _detail_rows(lake: Lake, table: Table) -> list[tuple[str, str, str | None]]:
         ("# Detailed Table Information", "", ""),
         ("Name", f"{lake.catalog.name}.{table.name}", ""),
         ("Type", "MANAGED", ""),
-        ("Location", table.location, ""),
+        ("Location", without_passwords(table.location), ""),
         ("Provider", "iceberg", ""),
         ("Table Properties", f"[{shown}]", ""),
     ]
@@ -221,7 +222,7 @@ def describe_history(lake: Lake, statement: s.DescribeHistory) -> pa.Table:
         rows.append(found[current])
         current = found[current].parent_id
     times = [dt.datetime.fromtimestamp(row.timestamp_ms / 1000, dt.timezone.utc) for row in rows]
-    summary = [list(row.summary.items()) for row in rows]
+    summary = [list(redacted(row.summary).items()) for row in rows]
     return pa.table(
         {
             "version": pa.array([row.sequence_number for row in rows], pa.int64()),
@@ -237,7 +238,7 @@ def describe_history(lake: Lake, statement: s.DescribeHistory) -> pa.Table:
 def describe_namespace(lake: Lake, statement: s.DescribeNamespace) -> pa.Table:
     """DESCRIBE NAMESPACE: info_name, info_value."""
     name = namespace_of(lake, statement.name)
-    found = catalog_tables.namespace_properties(lake.catalog, name)
+    found = redacted(catalog_tables.namespace_properties(lake.catalog, name))
     rows = [("Catalog Name", str(lake.catalog.name)), ("Namespace Name", quoted(name))]
     rows += [(key.capitalize(), found[key]) for key in ("comment", "location") if key in found]
     if statement.extended:
@@ -267,7 +268,7 @@ def create_text(table: Table) -> str:
     comment = table.properties.get("comment")
     if comment:
         lines.append(f"COMMENT {string_literal(comment)}")
-    lines.append(f"LOCATION {string_literal(table.location)}")
+    lines.append(f"LOCATION {string_literal(without_passwords(table.location))}")
     properties = {k: v for k, v in table_properties(table).items() if k not in _NOT_SET}
     shown = ",\n".join(
         f"  {string_literal(k)} = {string_literal(v)}" for k, v in sorted(properties.items())

@@ -2,7 +2,8 @@
 
 Comes in: a statement. Goes out: tokens with their offsets, so that the parsers can point at
 errors and splice the text without printing it anew. Only what is asked for is read: the rows of
-a long INSERT are never tokenised. Comments and white space come out as nothing.
+a long INSERT are never tokenised. Comments and white space come out as nothing. What is nested too
+deep or too long (`rowlake.sql.limits`) is refused here, before anything recurses into it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import enum
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NoReturn
 
 from rowlake.errors import InvalidStatementError
+from rowlake.sql.limits import MAX_DEPTH, MAX_OPERATORS, MAX_TOKENS, MAX_TYPE_DEPTH
 
 
 class Kind(enum.Enum):
@@ -59,7 +62,8 @@ class Token:
 _TOKEN = re.compile(
     r"""
       (?P<SKIP>\s+|--(?:\\\n|[^\n])*|/\*(?!\+))
-    | (?P<STRING>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+    | (?P<STRING>[rR]'[^']*'|[rR]"[^"]*"
+        |'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*")
     | (?P<QUOTED>`(?:[^`]|``)+`)
     | (?P<NUMBER>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:BD|bd|Bd|bD|[LlSsYyDdFf])?(?!\w))
     | (?P<WORD>\w+)
@@ -68,6 +72,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_KINDS = dict(Kind.__members__)
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
@@ -96,6 +101,61 @@ def _unescape(match: re.Match[str]) -> str:
     return _ESCAPED.get(other) or _KEPT.get(other) or str(other)
 
 
+_OPENS = frozenset({"(", "[", "{", "CASE"})
+_CLOSES = {")": "(", "]": "[", "}": "{", "END": "CASE", ">": "<"}
+_PREFIXES = frozenset({"NOT", "-", "+", "~", "!"})
+_OPERATORS = frozenset({"+", "-", "*", "/", "%", "||", "&", "|", "^", "->", ":"})
+_PARTING = frozenset({",", ";", "AND", "OR", "FROM", "WHEN", "THEN", "ELSE", "UNION", "SELECT"})
+_TYPES = frozenset({"ARRAY", "LIST", "MAP", "STRUCT"})
+_MARKS = _OPENS | set(_CLOSES) | _PREFIXES | _OPERATORS | _PARTING | _TYPES | {"<"}
+_LONGEST_MARK = max(map(len, _MARKS))
+
+
+class _Nesting:
+    """Counts what is open at a place of a text, each kind of bracket by itself."""
+
+    def __init__(self) -> None:
+        self.open = dict.fromkeys((*_OPENS, "<"), 0)
+        self.operators = [0]  # in each pair of round brackets that is open
+        self.prefixes = 0
+        self.before = ""
+
+    def skip(self) -> None:
+        """Count a token that is none of the marks."""
+        self.prefixes, self.before = 0, ""
+
+    def is_too_deep(self, mark: str) -> bool:
+        """Count one symbol or keyword; return True where that is one level too many."""
+        self.prefixes = self.prefixes + 1 if mark in _PREFIXES else 0
+        if mark in _PARTING:
+            self.operators[-1] = 0
+            self.open["<"] *= mark == ","  # a comma may be one of struct<a, b>
+        elif mark in _OPERATORS:
+            self.operators[-1] += 1
+        elif mark in _OPENS or (mark == "<" and self.before in _TYPES):
+            self._opened(mark)
+        elif mark in _CLOSES:
+            self._closed(_CLOSES[mark])
+        self.before = mark
+        return (
+            self.prefixes > MAX_DEPTH
+            or self.operators[-1] > MAX_OPERATORS
+            or self.open["<"] > MAX_TYPE_DEPTH
+            or (mark in _OPENS and self.open[mark] > MAX_DEPTH)
+        )
+
+    def _opened(self, mark: str) -> None:
+        self.open[mark] += 1
+        if mark == "(":
+            self.operators.append(0)
+
+    def _closed(self, mark: str) -> None:
+        if self.open[mark]:
+            self.open[mark] -= 1
+            if mark == "(":
+                self.operators.pop()
+
+
 class Lexer:
     """A statement and as many of its tokens as were asked for."""
 
@@ -103,6 +163,7 @@ class Lexer:
         self.text = text
         self._tokens: list[Token] = []
         self._offset = 0
+        self._nesting = _Nesting()
 
     def token(self, index: int) -> Token:
         """Return the token at an index; past the end, the END token."""
@@ -125,10 +186,28 @@ class Lexer:
                 raise self._bad_character()
             start, self._offset = self._offset, match.end()
             if match.lastgroup != "SKIP":
-                return Token(Kind[match.lastgroup or ""], match[0], start, self._offset)
+                token = Token(_KINDS[match.lastgroup or ""], match[0], start, self._offset)
+                self._check(token)
+                return token
             if match[0] == "/*":
                 self._skip_comment(start)
         return Token(Kind.END, "", len(self.text), len(self.text))
+
+    def _check(self, token: Token) -> None:
+        """Refuse what is beyond the limits of a statement."""
+        mark = token.text if token.kind is Kind.SYMBOL else ""
+        if token.kind is Kind.WORD and len(token.text) <= _LONGEST_MARK:
+            mark = token.word
+        if mark not in _MARKS:
+            self._nesting.skip()
+        elif self._nesting.is_too_deep(mark):
+            self._refuse("The statement is nested too deep here", token.start)
+        if len(self._tokens) >= MAX_TOKENS:
+            self._refuse(f"The statement has more than {MAX_TOKENS:,} words", token.start)
+
+    def _refuse(self, what: str, position: int) -> NoReturn:
+        message = f"{what}: split it, or put its values into a table and join that"
+        raise InvalidStatementError(message, statement=self.text, position=position)
 
     def _skip_comment(self, start: int) -> None:
         depth = 1

@@ -27,6 +27,8 @@ def literal_text(value: Any) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int):
+        if abs(value) >= 10**_DIGITS:
+            raise InvalidStatementError(f"The number has more than {_DIGITS} digits.")
         return str(value)
     if isinstance(value, (float, decimal.Decimal)):
         return _fraction(value)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _WIDE = decimal.Context(prec=80)
+# Longer ones fit no type of Spark's, and take Python long to read.
+_LONGEST_INTEGER = 1_000
+_FURTHEST_EXPONENT = 1_000
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,8 @@ def number(text: str, *, negative: bool = False) -> Literal | None:
     if suffix == "BD" or "." in digits:
         return _decimal(sign + digits)
     if suffix in ("L", "S", "Y") or digits.isdecimal():
+        if len(digits) > _LONGEST_INTEGER:
+            return None
         value = int(sign + digits)
         return (
             Literal("integer", value) if -(1 << 63) <= value < 1 << 63 else _decimal(sign + digits)
@@ -121,8 +126,11 @@ def number(text: str, *, negative: bool = False) -> Literal | None:
 
 
 def _decimal(text: str) -> Literal | None:
-    value = _WIDE.create_decimal(text)
-    if len(value.as_tuple().digits) > 38:
+    try:
+        value = _WIDE.create_decimal(text)
+    except decimal.DecimalException:  # an exponent that no decimal has
+        return None
+    if len(value.as_tuple().digits) > 38 or abs(value.adjusted()) > _FURTHEST_EXPONENT:
         return None
     return Literal("decimal", value)
 

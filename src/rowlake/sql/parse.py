@@ -55,6 +55,7 @@ def parse(text: str) -> Statement:
     """Return what a statement asks for; InvalidStatementError names the place of a mistake."""
     if not isinstance(text, str):
         raise InvalidStatementError(f"A statement is text, not a {type(text).__name__}.")
+    _check_unicode(text)
     cursor = Cursor(text)
     first = cursor.current
     if first.kind is Kind.END:
@@ -65,3 +66,12 @@ def parse(text: str) -> Statement:
         return Query(text)
     parser = _PARSERS.get(first.word)
     return parser(cursor) if parser else Passthrough(text)
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidStatementError(
+            "The statement is no Unicode text", statement=text, position=error.start
+        ) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rowlake.secrets import redacted_repr
 from rowlake.sql.cursor import Cursor, properties
 from rowlake.sql.lexer import Kind
 from rowlake.sql.statements import (
@@ -59,6 +60,8 @@ class _Clauses:
     comment: str | None = None
     foreign: bool = False
 
+    __repr__ = redacted_repr
+
 
 def _create_table(cursor: Cursor, mode: str) -> Statement:
     if_not_exists = cursor.if_not_exists()
@@ -109,11 +112,13 @@ def _take_query(cursor: Cursor) -> tuple[str | None, int]:
 def _take_columns(cursor: Cursor) -> list[Field]:
     cursor.expect_symbol("(")
     columns: list[Field] = []
+    known: set[str] = set()
     while not cursor.at_symbol(")"):
         at = cursor.current
         name = cursor.name("the name of a column")
-        if any(name.lower() == known.name.lower() for known in columns):
+        if name.lower() in known:
             cursor.fail(f"Column {name} is there twice", at)
+        known.add(name.lower())
         columns.append(take_field_rest(cursor, name))
         if not cursor.accept_symbol(","):
             break

@@ -21,8 +21,6 @@ from rowlake.sql.row_statements import Action, Assignment, Clause, Merge, Update
 from rowlake.sql.statements import Delete
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rowlake.sql.lexer import Token
     from rowlake.sql.statements import Name
 
@@ -98,8 +96,9 @@ def take_assignments(
 ) -> tuple[Assignment, ...]:
     """Take `column = value, …`; values end at a stop word."""
     found: list[Assignment] = []
+    taken: set[Name] = set()
     while True:
-        column = _take_column(cursor, owners, found)
+        column = _take_column(cursor, owners, taken)
         if not cursor.accept_symbol("="):
             cursor.accept_symbol("==") or cursor.expected("=")
         found.append(replace(column, value=take_value(cursor, *stop_words)))
@@ -107,14 +106,13 @@ def take_assignments(
             return tuple(found)
 
 
-def _take_column(
-    cursor: Cursor, owners: tuple[Name, ...], before: Sequence[Assignment]
-) -> Assignment:
-    """Take the column of an assignment whose value is not known yet."""
+def _take_column(cursor: Cursor, owners: tuple[Name, ...], taken: set[Name]) -> Assignment:
+    """Take the column of an assignment whose value is not known yet; note it as taken."""
     at = cursor.current
     found = assignment(cursor.dotted_name("a column"), "", owners)
-    if any(found.column == other.column for other in before):
+    if found.column in taken:
         cursor.fail(f"Column {readable(found.column)} is assigned twice", at)
+    taken.add(found.column)
     return found
 
 
@@ -289,9 +287,10 @@ def _take_insert(
 
 def _take_insert_columns(cursor: Cursor, owners: tuple[Name, ...]) -> list[Assignment]:
     columns: list[Assignment] = []
+    taken: set[Name] = set()
     cursor.expect_symbol("(")
     while True:
-        columns.append(_take_column(cursor, owners, columns))
+        columns.append(_take_column(cursor, owners, taken))
         if not cursor.accept_symbol(","):
             break
     cursor.expect_symbol(")")

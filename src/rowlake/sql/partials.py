@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.task import ScanTask
-from rowlake.plan.answers import NEEDED, bound_of, count_of
+from rowlake.plan.answers import NEEDED, bound_of, count_of, row_count
 from rowlake.plan.files import plan_files
 from rowlake.plan.tasks import scan_tasks
 from rowlake.scan.aggregate import Aggregate, AggregateTask, aggregate_kernel, aggregate_schema
@@ -88,8 +87,8 @@ def answered_by_metadata(
 
 def _answer(files: list[pa.Table], one: Aggregate, projection: Schema) -> pa.Array | None:
     if one.column is None:
-        counts = [pc.sum(table["record_count"]).as_py() or 0 for table in files]
-        return pa.array([sum(counts)], pa.int64())
+        rows = row_count(files)
+        return None if rows is None else pa.array([rows], pa.int64())
     field = projection.arrow.field(one.column)
     if one.function == "count":
         count = count_of(files, field)

@@ -30,6 +30,7 @@ from rowlake.sql.procedure import (
     procedure,
     table_of,
 )
+from rowlake.sql.refusals import told_plainly
 from rowlake.sql.session import new_name
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ def argument_value(lake: Lake, argument: Argument) -> Any:
     literal = literal_of(Lexer(argument.value).all()[:-1], {})
     if literal is not None and literal.kind in ("string", "integer", "boolean", "null"):
         return literal.value
-    return lake.spark.sql(f"SELECT {argument.value}").collect()[0][0]
+    question = f"SELECT {argument.value}"
+    with told_plainly(lake, question, moved=True):
+        return lake.spark.sql(question).collect()[0][0]
 
 
 def _current(table: Table, branch: str = "main") -> int | None:

@@ -129,6 +129,7 @@ class _Scans:
         self.schemas = {id(r): s for r, t in found if (s := self._schema(r, t)) is not None}
         self.owners = {id(r): block for block in blocks(query) for r in references_in(block)}
         self.every = [r for block in blocks(query) for r in references_in(block)]
+        self.queries = {id(one): q for q in queries(query) if (one := q.only_block) is not None}
         self.edits: list[Edit] = []
         self.gatherer = Gatherer(query, self.tokens, self.schemas, options.names)
 
@@ -168,7 +169,7 @@ class _Scans:
         block = self.owners[id(reference)]
         if not self.options.aggregates or block.relations != [reference]:
             return None
-        query = next((q for q in queries(self.query) if q.only_block is block), None)
+        query = self.queries.get(id(block))
         splitter = Splitter(self.tokens, reference, schema, self.options.names, self.arguments)
         try:
             found, edits = splitter.split(block, query)
@@ -238,6 +239,8 @@ def spliced(text: str, edits: list[Edit]) -> str:
 def _shortened_names(tokens: list[Token], references: list[Reference]) -> list[Edit]:
     """`ns.t.column` to `t.column`, since the view's alias has one part."""
     plain = [r for r in references if r.alias is None and len(r.parts) > 1]
+    names = {tuple(part.lower() for part in r.parts) for r in plain}
+    sizes = sorted(set(map(len, names)))
     skipped = {index for r in references for index in range(*r.span)}
     edits: list[Edit] = []
     index = 0
@@ -247,10 +250,9 @@ def _shortened_names(tokens: list[Token], references: list[Reference]) -> list[E
             continue
         start = index
         parts, index = columns_room.dotted_at(tokens, index)
-        lowered = [part.lower() for part in parts]
-        for reference in plain:
-            size = len(reference.parts)
-            if len(parts) > size and lowered[:size] == [p.lower() for p in reference.parts]:
+        lowered = tuple(part.lower() for part in parts)
+        for size in sizes:
+            if len(parts) > size and lowered[:size] in names:
                 edits.append((tokens[start].start, tokens[start + 2 * (size - 1)].start, ""))
                 break
     return edits
@@ -261,12 +263,15 @@ def _hidden_metadata(
 ) -> list[Edit]:
     """Metadata columns that a statement names are in the view, but a star does not mean them."""
     mentions = columns_room.mentions_in(tokens, [reference for reference, _ in found])
+    if not any(
+        column in columns_room.METADATA_COLUMNS for s in scans for column in s.columns or ()
+    ):
+        return []
     edits: list[Edit] = []
-    for block in blocks(query):
-        hidden = _metadata_of(block, found, scans)
-        inside = [star for star in mentions.stars if columns_room.innermost(query, star) is block]
+    for star, block in columns_room.innermost(query, mentions.stars).items():
+        hidden = _metadata_of(block, found, scans) if block else []
         if hidden:
-            edits += [_excepting(tokens, star, ", ".join(hidden)) for star in inside]
+            edits.append(_excepting(tokens, star, ", ".join(hidden)))
     return edits
 
 

@@ -152,15 +152,11 @@ class Query:
 
 def subqueries(relation: Relation) -> Iterator[Query]:
     """Yield the queries directly below a relation."""
-    if isinstance(relation, Derived):
-        yield relation.query
-    elif isinstance(relation, Opaque):
-        yield from relation.nested
-    elif isinstance(relation, Hidden):
-        yield from subqueries(relation.relation)
-    elif isinstance(relation, Join):
-        yield from subqueries(relation.left)
-        yield from subqueries(relation.right)
+    for leaf in leaves_of(relation):
+        if isinstance(leaf, Derived):
+            yield leaf.query
+        elif isinstance(leaf, Opaque):
+            yield from leaf.nested
 
 
 def queries(query: Query) -> Iterator[Query]:
@@ -188,13 +184,15 @@ def blocks(query: Query) -> Iterator[Block]:
 
 def leaves_of(relation: Relation) -> Iterator[Relation]:
     """Yield the relations joined in a relation, hidden ones included."""
-    if isinstance(relation, Join):
-        yield from leaves_of(relation.left)
-        yield from leaves_of(relation.right)
-    elif isinstance(relation, Hidden):
-        yield from leaves_of(relation.relation)
-    else:
-        yield relation
+    below = [relation]  # not by recursion: joins in a row nest to the left
+    while below:
+        found = below.pop()
+        if isinstance(found, Join):
+            below += [found.right, found.left]
+        elif isinstance(found, Hidden):
+            below.append(found.relation)
+        else:
+            yield found
 
 
 def references_in(block: Block) -> Iterator[Reference]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.engine.quiet import quiet_refusals
 from rowlake.errors import InvalidStatementError, RowlakeError, TableNotFoundError, shown
+from rowlake.secrets import cause_without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +24,12 @@ _ANALYSIS = ("AnalysisException", "ParseException")
 _PLACE = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
 _TABLE = re.compile(r"table or view (\S+) cannot be found", re.IGNORECASE)
 _COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\.\w+\].*? with name (`.+?`) cannot be resolved", re.S)
+_TOO_COMPLEX = re.compile(
+    r"\A\s*\[FAILED_TO_PARSE_TOO_COMPLEX\]|"
+    r"\A(An error occurred while calling [\w.]+\n: |\()?java\.lang\.StackOverflowError"
+)
+_HEAD = 300
+_SAID = 8_000
 _CLASS = re.compile(r"\[([A-Z_]+)[.\]]")
 
 
@@ -41,17 +48,58 @@ def told_plainly(
     except RowlakeError:
         raise
     except Exception as error:
+        if is_too_complex(error):
+            raise _too_complex(text) from error
         if type(error).__name__ not in _ANALYSIS:
             raise
-        unknown = _COLUMN.search(str(error)) if columns else None
+        unknown = _COLUMN.search(_beginning(error)) if columns else None
         if unknown is not None:
-            raise no_such_column(_parts(unknown[1]), columns, text) from error
-        raise _plain(lake, text, str(error), moved=moved) from error
+            raise no_such_column(_parts(unknown[1]), columns, text) from cause_without_secrets(
+                error
+            )
+        raise _plain(lake, text, _beginning(error), moved=moved) from cause_without_secrets(error)
+
+
+def _beginning(error: Exception) -> str:
+    """Return what an error says first; further on it quotes the statement, however long."""
+    return str(error)[:_SAID]
+
+
+@contextmanager
+def refusing_too_complex(text: str | None = None) -> Iterator[None]:
+    """Turn what Spark raises for a statement that is too complex for it into rowlake's error."""
+    try:
+        yield
+    except RowlakeError:
+        raise
+    except Exception as error:
+        if is_too_complex(error):
+            raise _too_complex(text) from error
+        raise
+
+
+def is_too_complex(error: Exception) -> bool:
+    """Tell whether a statement was nested too deep for Spark's stack, or for Python's.
+
+    Only the beginning of the text is looked at: further on it may quote values.
+    """
+    if isinstance(error, RecursionError):
+        return True
+    head = str(error)[:_HEAD]
+    return bool(_TOO_COMPLEX.search(head))
+
+
+def _too_complex(text: str | None) -> InvalidStatementError:
+    return InvalidStatementError(
+        "The statement is nested too deep for Spark: use fewer brackets, subqueries and operators "
+        "in one another, or give Java more stack (-Xss in spark.driver.extraJavaOptions).",
+        statement=text,
+    )
 
 
 def is_unknown_column(error: Exception) -> bool:
     """Tell whether Spark refused a name of a column."""
-    return type(error).__name__ in _ANALYSIS and _COLUMN.search(str(error)) is not None
+    return type(error).__name__ in _ANALYSIS and _COLUMN.search(_beginning(error)) is not None
 
 
 def no_such_column(

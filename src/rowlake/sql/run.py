@@ -164,7 +164,9 @@ def _version_value(lake: Lake, text: str) -> str:
     literal = literal_of(Lexer(text).all()[:-1], {})
     if literal is not None and literal.kind in ("integer", "string"):
         return str(literal.value)
-    return str(lake.spark.sql(f"SELECT {text}").collect()[0][0])
+    question = f"SELECT {text}"
+    with told_plainly(lake, question, moved=True):
+        return str(lake.spark.sql(question).collect()[0][0])
 
 
 def _time_value(lake: Lake, text: str) -> int:

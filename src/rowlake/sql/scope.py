@@ -104,17 +104,28 @@ def is_filled(target: Relation, block: Block) -> bool | None:
 
 def _path_to(reference: Relation, relation: Relation) -> list[Step] | None:
     """Return the steps from a relation down to another: (join, side), (hidden, '')."""
-    if relation is reference:
-        return []
-    if isinstance(relation, Hidden):
-        below = _path_to(reference, relation.relation)
-        return None if below is None else [(relation, ""), *below]
-    if isinstance(relation, Join):
-        for side, child in (("left", relation.left), ("right", relation.right)):
-            below = _path_to(reference, child)
-            if below is not None:
-                return [(relation, side), *below]
+    above: dict[int, Step] = {}
+    below = [relation]
+    while below:
+        found = below.pop()
+        if found is reference:
+            return _steps(found, above)
+        children = {"": found.relation} if isinstance(found, Hidden) else {}
+        if isinstance(found, Join):
+            children = {"left": found.left, "right": found.right}
+        for side, child in children.items():
+            above[id(child)] = (found, side)
+            below.append(child)
     return None
+
+
+def _steps(relation: Relation, above: dict[int, Step]) -> list[Step]:
+    """Return the steps down to a relation, given the one above each."""
+    steps: list[Step] = []
+    while id(relation) in above:
+        steps.append(above[id(relation)])
+        relation = steps[-1][0]
+    return steps[::-1]
 
 
 def _join_conditions(path: list[Step]) -> Iterator[Condition]:
@@ -157,22 +168,26 @@ def _seen_from_above(path: list[Step]) -> tuple[bool, bool]:
 
 def visible_leaves(relation: Relation) -> Iterator[Relation]:
     """Yield the relations whose columns show: not those of brackets with an alias."""
-    if isinstance(relation, Join):
-        yield from visible_leaves(relation.left)
-        if relation.kind not in ("semi", "anti"):
-            yield from visible_leaves(relation.right)
-    else:
-        yield relation
+    below = [relation]
+    while below:
+        found = below.pop()
+        if not isinstance(found, Join):
+            yield found
+            continue
+        below += [] if found.kind in ("semi", "anti") else [found.right]
+        below.append(found.left)
 
 
 def joins_of(relation: Relation) -> Iterator[Join]:
     """Yield every join in a relation."""
-    if isinstance(relation, Join):
-        yield relation
-        yield from joins_of(relation.left)
-        yield from joins_of(relation.right)
-    elif isinstance(relation, Hidden):
-        yield from joins_of(relation.relation)
+    below = [relation]
+    while below:
+        found = below.pop()
+        if isinstance(found, Join):
+            yield found
+            below += [found.right, found.left]
+        elif isinstance(found, Hidden):
+            below.append(found.relation)
 
 
 def merged_columns(block: Block) -> tuple[frozenset[str], bool]:

@@ -3,12 +3,17 @@
 Comes in: a text and the token where a query starts. Goes out: a `Query` (rowlake.sql.query).
 Follows Spark's grammar for clauses and relations and skips over expressions, into whose
 subqueries it looks. What it does not follow (pipes, IDENTIFIER(…), …) raises `NotFollowed`; the
-caller then leaves the statement unoptimised.
+caller then leaves the statement unoptimised. A query in brackets is read once: what follows its
+closing brackets tells it from an operand or a joined table, and a failed attempt is remembered.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from rowlake.sql.lexer import Kind, Lexer, Token
+from rowlake.sql.limits import MAX_ALL_JOINS, MAX_FOLLOWED, MAX_JOINS
 from rowlake.sql.query import (
     QUERY_STARTS,
     Block,
@@ -24,6 +29,9 @@ from rowlake.sql.query import (
     Span,
     TimeTravel,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 SET_OPERATIONS = frozenset({"UNION", "EXCEPT", "MINUS", "INTERSECT"})
 _TAIL = frozenset({"ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW"})
@@ -42,6 +50,10 @@ class NotFollowed(Exception):
     """The query has a form that is not followed here."""
 
 
+class TooDeep(NotFollowed):
+    """The query has more levels or joins than are followed; nothing in it is tried again."""
+
+
 class Skeleton:
     """One pass over the tokens of a query."""
 
@@ -50,6 +62,9 @@ class Skeleton:
         self.tokens = lexer.all()
         self.index = start
         self.scopes: list[list[Cte]] = []
+        self.level = self.joins = 0
+        self.closing = _closing(self.tokens)
+        self.refused: set[tuple[str, int]] = set()
 
     # --- tokens
 
@@ -94,8 +109,28 @@ class Skeleton:
         self.need(self.current.kind is Kind.END)
         return query
 
+    @contextmanager
+    def _deeper(self, kind: str) -> Iterator[None]:
+        """Count a level; what failed before at a place is not read there again."""
+        start = kind, self.index
+        self.need(start not in self.refused)
+        if self.level >= MAX_FOLLOWED:
+            raise TooDeep(self.current.start)
+        self.level += 1
+        try:
+            yield
+        except NotFollowed:
+            self.refused.add(start)
+            raise
+        finally:
+            self.level -= 1
+
     def query(self) -> Query:
         """Take a query with its common table expressions, set operations and tail."""
+        with self._deeper("query"):
+            return self._query()
+
+    def _query(self) -> Query:
         query = Query()
         self.scopes.append(query.ctes)
         if self.accept("WITH"):
@@ -214,8 +249,10 @@ class Skeleton:
     # --- relations
 
     def _relation(self, block: Block) -> Relation:
-        left = self._primary(block)
+        left, before = self._primary(block), self.joins
         while True:
+            if self.joins - before > MAX_JOINS or self.joins > MAX_ALL_JOINS:
+                raise TooDeep(self.current.start)
             if self.current.word in ("PIVOT", "UNPIVOT"):
                 block.pivoted = True
                 self.index += 1
@@ -236,6 +273,7 @@ class Skeleton:
         natural = self.accept("NATURAL")
         kind = self._join_kind()
         self.need(self.accept("JOIN"))
+        self.joins += 1
         join = Join(kind, left, self._primary(block), natural=natural)
         if self.accept("ON"):
             stops = _CLAUSES | _JOIN_WORDS | {"PIVOT", "UNPIVOT"}
@@ -276,8 +314,10 @@ class Skeleton:
             sampled = self._sample(block)
             alias, renamed = self._alias()
             return Derived(query, alias, renamed, lateral, sampled)
-        self.index = saved + 1
-        relation = self._relation(block)
+        self.index = saved
+        with self._deeper("relation"):
+            self.index += 1
+            relation = self._relation(block)
         self.need(self.accept_symbol(")"))
         hides = self._sample(block)
         alias, _ = self._alias()
@@ -418,16 +458,19 @@ class Skeleton:
     def _step(self, nested: list[Query]) -> None:
         if not self.at("("):
             self.index += 1
-            return
-        saved = self.index
-        exists = self.peek(-1).word == "EXISTS"
-        query = self._try_query()
-        if query is not None:
-            query.exists = exists
-            nested.append(query)
-        else:
-            self.index = saved
+        elif not self._take_query(nested):
             self._brackets(nested)
+
+    def _take_query(self, nested: list[Query]) -> bool:
+        """Take a query in brackets where there is one."""
+        saved = self.index
+        query = self._try_query()
+        if query is None:
+            self.index = saved
+            return False
+        query.exists = self.tokens[max(saved - 1, 0)].word == "EXISTS"
+        nested.append(query)
+        return True
 
     def _is_part_of_expression(self) -> bool:
         """Return True for what stops a clause elsewhere: IS DISTINCT FROM, * EXCEPT (…)."""
@@ -447,19 +490,16 @@ class Skeleton:
 
     def _brackets(self, nested: list[Query]) -> Span:
         """Take a pair of brackets; return the span inside."""
-        self.need(self.accept_symbol("("))
-        first = self.index
-        while True:
-            token = self.tokens[self.index]
-            if token.kind is Kind.SYMBOL and token.text == ")":
-                break
-            if token.kind is Kind.SYMBOL and token.text == "(":
-                self._step(nested)
-                continue
-            self.need(token.kind is not Kind.END and token.word != "SELECT")
-            self.index += 1
+        self.need(self.at("(") and self.index in self.closing)
+        first, last = self.index + 1, self.closing[self.index]
+        self.index = first
+        while self.index < last:
+            if not (self.at("(") and self._take_query(nested)):
+                self.need(self.current.word != "SELECT")
+                self.index += 1
+        self.need(self.index == last)
         self.index += 1
-        return first, self.index - 1
+        return first, last
 
     def _try_query(self) -> Query | None:
         """Take a query in brackets; None (and any place) where it is something else."""
@@ -468,14 +508,37 @@ class Skeleton:
             ahead += 1
         if self.peek(ahead).word not in QUERY_STARTS or self.peek(ahead + 1).text in (",", ")"):
             return None
+        if not all(map(self._ends_query, range(self.index + 1, self.index + ahead))):
+            return None
         depth, uses = len(self.scopes), [(c, c.uses) for scope in self.scopes for c in scope]
         try:
             self.index += 1
             query = self.query()
             self.need(self.accept_symbol(")"))
+        except TooDeep:
+            raise
         except NotFollowed:
             del self.scopes[depth:]
             for cte, count in uses:
                 cte.uses = count
             return None
         return query
+
+    def _ends_query(self, opening: int) -> bool:
+        """Return True where what follows a pair of brackets leaves a query in them one."""
+        if opening not in self.closing:
+            return False
+        after = self.tokens[self.closing[opening] + 1]
+        return after.text == ")" or after.word in SET_OPERATIONS or after.word in _TAIL
+
+
+def _closing(tokens: Sequence[Token]) -> dict[int, int]:
+    """Return the index of the closing bracket for that of each opening one."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.kind is Kind.SYMBOL and token.text == "(":
+            opened.append(index)
+        elif token.kind is Kind.SYMBOL and token.text == ")" and opened:
+            found[opened.pop()] = index
+    return found

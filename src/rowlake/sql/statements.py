@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rowlake.secrets import redacted_repr
 from rowlake.sql.alter_statements import AlterTable
 from rowlake.sql.row_statements import Explain, Merge, Update
 
@@ -74,6 +75,8 @@ class CreateTable:
 
     MODES = ("create", "replace", "create or replace")
 
+    __repr__ = redacted_repr
+
 
 @dataclass(frozen=True)
 class CreateTableLike:
@@ -114,6 +117,8 @@ class CreateNamespace:
     location: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
+    __repr__ = redacted_repr
+
 
 @dataclass(frozen=True)
 class DropNamespace:
@@ -130,6 +135,8 @@ class AlterNamespace:
 
     name: Name
     properties: Mapping[str, str]
+
+    __repr__ = redacted_repr
 
 
 @dataclass(frozen=True)

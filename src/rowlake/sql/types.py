@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rowlake.sql.cursor import Cursor
 from rowlake.sql.lexer import Kind, quote, string_literal
+from rowlake.sql.limits import MAX_TYPE_DEPTH
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,16 @@ def parse_type(text: str) -> Type:
 
 def take_type(cursor: Cursor) -> Type:
     """Take a type at a cursor."""
+    if cursor.type_depth >= MAX_TYPE_DEPTH:
+        cursor.fail(f"Types are nested too deep: more than {MAX_TYPE_DEPTH} levels")
+    cursor.type_depth += 1
+    try:
+        return _take_type(cursor)
+    finally:
+        cursor.type_depth -= 1
+
+
+def _take_type(cursor: Cursor) -> Type:
     token = cursor.current
     word = token.word.lower()
     if word in ("array", "list") and cursor.peek().text == "<":

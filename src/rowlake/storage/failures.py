@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import errno
 import re
+from typing import TYPE_CHECKING
 
 from rowlake.errors import MissingFileError, StorageError
+from rowlake.secrets import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NO_BUCKET = re.compile(r"NO_SUCH_BUCKET|NoSuchBucket|bucket does not exist", re.IGNORECASE)
 _MISSING = re.compile(
@@ -23,9 +28,14 @@ _BROKEN = re.compile(
 )
 
 
-def storage_failure(location: str, error: Exception) -> StorageError:
-    """Return what an error of a file system or an object store means for this location."""
-    text = " ".join(str(error).split())
+def storage_failure(
+    location: str, error: Exception, properties: Mapping[str, str] | None = None
+) -> StorageError:
+    """Return what an error of a file system or an object store means for this location.
+
+    `properties` opened the storage: none of their secrets stands in the text.
+    """
+    text = without_secrets(" ".join(str(error).split()), properties)
     if _NO_BUCKET.search(text):
         return StorageError(
             location, "there is no such bucket", advice="Check the name and the endpoint."

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from rowlake.deferred import deferred
-from rowlake.errors import RowlakeError, UnsupportedFeatureError
+from rowlake.errors import RowlakeError, StorageError, UnsupportedFeatureError
+from rowlake.secrets import cause_without_secrets
 from rowlake.storage import local, s3
 from rowlake.storage.failures import storage_failure
 from rowlake.storage.filesystems import filesystem_of, io_properties
@@ -59,20 +60,22 @@ class Storage:
 
     def resolve(self, location: str) -> tuple[fs.FileSystem, str]:
         """Return the file system of a location and the path in it."""
-        with _failing(location):
+        with _failing(location, self.properties):
             parts = split(location)
             return filesystem_of(parts, self.properties), parts.path
 
     def open_input(self, location: str) -> pa.NativeFile:
-        """Open a file for random access."""
-        filesystem, path = self.resolve(location)
-        with _failing(location):
-            return filesystem.open_input_file(path)
+        """Open a file for random access; on this machine, only a regular file."""
+        with _failing(location, self.properties):
+            parts = split(location)
+            if parts.is_local:
+                _check_regular(location, parts.path)
+            return filesystem_of(parts, self.properties).open_input_file(parts.path)
 
     def open_output(self, location: str) -> pa.NativeFile:
         """Open a new file for writing; folders above it are made where there are folders."""
         parts = split(location)
-        with _failing(location):
+        with _failing(location, self.properties):
             if parts.is_local:
                 local.with_parent(parts.path)
             # Without compression="…": pyarrow must not guess one from the name.
@@ -82,7 +85,7 @@ class Storage:
 
     def read(self, location: str) -> bytes:
         """Return all bytes of a file."""
-        with self.open_input(location) as stream, _failing(location):
+        with self.open_input(location) as stream, _failing(location, self.properties):
             data: bytes = stream.read()
         return data
 
@@ -90,9 +93,9 @@ class Storage:
         """Write a file, in place of one that may be there."""
         parts = split(location)
         if parts.is_local:
-            with _failing(location):
+            with _failing(location, self.properties):
                 return local.write(parts.path, data)
-        with _failing(location), self.open_output(location) as stream:
+        with _failing(location, self.properties), self.open_output(location) as stream:
             stream.write(data)
         return None
 
@@ -102,7 +105,7 @@ class Storage:
         Raises UnsupportedFeatureError where the storage cannot promise that.
         """
         parts = split(location)
-        with _failing(location):
+        with _failing(location, self.properties):
             if parts.is_local:
                 return local.create(parts.path, data)
             if parts.scheme in S3:
@@ -115,7 +118,7 @@ class Storage:
     def exists(self, location: str) -> bool:
         """Return whether there is a file or a folder."""
         filesystem, path = self.resolve(location)
-        with _failing(location):
+        with _failing(location, self.properties):
             return bool(filesystem.get_file_info(path).type != fs.FileType.NotFound)
 
     def delete(self, locations: Iterable[str], *, threads: int | None = None) -> list[str]:
@@ -125,10 +128,13 @@ class Storage:
         at a time.
         """
         by_store: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        left: list[str] = []
         for location in locations:
+            if "\0" in location:  # no file can have this path
+                left.append(location)
+                continue
             store, path = _place_of(location)
             by_store.setdefault(store, []).append((location, path))
-        left: list[str] = []
         for (scheme, authority), some in by_store.items():
             if scheme in S3:
                 left.extend(self._delete_objects(authority, [location for location, _ in some]))
@@ -167,7 +173,7 @@ class Storage:
     def _find(self, prefix: str, *, recursive: bool) -> list[fs.FileInfo]:
         filesystem, path = self.resolve(prefix)
         selector = fs.FileSelector(path, allow_not_found=True, recursive=recursive)
-        with _failing(prefix):
+        with _failing(prefix, self.properties):
             found: list[fs.FileInfo] = filesystem.get_file_info(selector)
             if not found and split(prefix).scheme in S3:
                 _check_bucket(filesystem, split(prefix).authority)
@@ -176,13 +182,13 @@ class Storage:
     def make_folder(self, location: str) -> None:
         """Make a folder and those above it; one there is fine."""
         filesystem, path = self.resolve(location)
-        with _failing(location):
+        with _failing(location, self.properties):
             filesystem.create_dir(path, recursive=True)
 
     def delete_folder(self, location: str) -> None:
         """Delete a folder with all in it; none there is fine."""
         parts = split(location)
-        with _failing(location):
+        with _failing(location, self.properties):
             if parts.is_local:
                 return local.delete_folder(parts.path)
             filesystem = filesystem_of(parts, self.properties)
@@ -213,17 +219,24 @@ class Storage:
 
 
 @contextmanager
-def _failing(location: str) -> Iterator[None]:
+def _failing(location: str, properties: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except RowlakeError:
         raise
-    except (OSError, ValueError) as error:
-        raise storage_failure(location, error) from error
     except Exception as error:
-        if type(error).__module__.split(".")[0] != "obstore":
+        is_obstore = type(error).__module__.split(".")[0] == "obstore"
+        if not is_obstore and not isinstance(error, (OSError, ValueError)):
             raise
-        raise storage_failure(location, error) from error
+        cause = cause_without_secrets(error, properties)
+        raise storage_failure(location, error, properties) from cause
+
+
+def _check_regular(location: str, path: str) -> None:
+    kind = local.odd_kind(path)
+    if kind is not None:
+        advice = "Only regular files are read; check the metadata that names it."
+        raise StorageError(location, f"it is {kind}", advice=advice)
 
 
 def _check_bucket(filesystem: fs.FileSystem, bucket: str) -> None:

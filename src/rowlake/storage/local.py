@@ -1,4 +1,4 @@
-"""Files of this machine: written whole or not at all.
+"""Files of this machine: written whole or not at all, and opened only where they are files.
 
 Invariant: under its final name a file of `write` or `create` is complete, whatever happens
 while it is written; what a crash leaves behind is a hidden file that nothing reads.
@@ -9,11 +9,31 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import uuid
 from contextlib import suppress
 from pathlib import Path
 
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
+
+def odd_kind(path: str) -> str | None:
+    """Return what a path is where it is no regular file, None for one; links are followed.
+
+    To open a pipe waits for somebody who writes, and a device may never end. Raises OSError where
+    there is nothing.
+    """
+    mode = os.stat(path).st_mode  # noqa: PTH116 - to make a Path takes longer than to ask
+    if stat.S_ISREG(mode):
+        return None
+    return _KINDS.get(stat.S_IFMT(mode), "no regular file")
 
 
 def write(path: str, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 A location of Iceberg is a plain string, not a URL: nothing in it is percent-encoded, and `%`,
 `#`, `?`, spaces and `=` stand for themselves. Java writes `file:/a/b` as well as `file:///a/b`.
+No storage has a NUL in a path: operating systems end the path there, so it is refused here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from rowlake.errors import UnsupportedFeatureError
+from rowlake.errors import StorageError, UnsupportedFeatureError
 
 LOCAL = "file"
 S3 = frozenset({"s3", "s3a", "s3n"})
@@ -46,8 +47,15 @@ class Parts:
 def split(location: str) -> Parts:
     """Take a location apart.
 
-    Raises UnsupportedFeatureError for a scheme that has no file system here.
+    Raises UnsupportedFeatureError for a scheme that has no file system here, StorageError for a
+    location that no file can have.
     """
+    if "\0" in location:
+        raise StorageError(
+            location.replace("\0", "\\0"),
+            "its path has a NUL character",
+            advice="No file can have this name: correct the metadata that names it.",
+        )
     if location.startswith("/"):
         return _plain(location)
     found = _WITH_AUTHORITY.fullmatch(location)

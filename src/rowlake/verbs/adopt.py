@@ -19,6 +19,7 @@ from rowlake.model.values import decode, encode
 from rowlake.scan.open import opened
 from rowlake.scan.project import Columns
 from rowlake.scan.shape import leaf_count, with_children
+from rowlake.secrets import redacted_repr
 from rowlake.storage.files import Storage
 from rowlake.write.leaves import leaves_of
 from rowlake.write.metrics import Metrics, parquet_metrics
@@ -46,6 +47,8 @@ class AdoptContext:
     constant_ids: frozenset[int] = frozenset()
     names: Mapping[int, frozenset[str]] = field(default_factory=dict)
     io_properties: Mapping[str, str] = field(default_factory=dict)
+
+    __repr__ = redacted_repr
 
 
 @dataclass(frozen=True)

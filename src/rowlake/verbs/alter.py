@@ -12,6 +12,8 @@ from rowlake.catalog.tables import load_table
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import CommitConflictError, InvalidStatementError, RowlakeError
 from rowlake.iceberg import updates
+from rowlake.model.properties import validate_no_secrets
+from rowlake.secrets import cause_without_secrets, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +28,7 @@ REFUSALS = frozenset({"ValidationError", "ValidationException", "ResolveError"})
 
 def set_properties(handle: TableHandle, properties: Mapping[str, str]) -> TableHandle:
     """Set properties; `format-version` upgrades the table instead of being stored."""
+    validate_no_secrets(properties)
     return commit_metadata(
         handle, "set properties", lambda found: updates.set_properties(found, properties)
     )
@@ -64,9 +67,11 @@ def _built(
     except RowlakeError:
         raise
     except Exception as error:
+        cause = cause_without_secrets(error, handle.catalog.properties)
+        text = without_secrets(str(error), handle.catalog.properties)
         if type(error).__name__ == "CommitFailedException":
-            raise CommitConflictError("ALTER TABLE", handle.name, str(error)) from error
+            raise CommitConflictError("ALTER TABLE", handle.name, text) from cause
         if isinstance(error, (ValueError, TypeError)) or type(error).__name__ in REFUSALS:
-            raise InvalidStatementError(f"Cannot change {handle.name}: {error}") from error
+            raise InvalidStatementError(f"Cannot change {handle.name}: {text}") from cause
         raise
     return load_table(handle.catalog, handle.identifier)

@@ -25,6 +25,8 @@ from rowlake.iceberg.schema import (
     schema_from_iceberg,
     schema_from_json,
 )
+from rowlake.model.properties import validate_no_secrets
+from rowlake.secrets import redacted_repr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +52,11 @@ class Layout:
     properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
     comment: str | None = None
+
+    __repr__ = redacted_repr
+
+    def __post_init__(self) -> None:
+        validate_no_secrets(self.properties)
 
     @property
     def all_properties(self) -> dict[str, str]:

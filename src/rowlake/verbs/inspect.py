@@ -20,6 +20,7 @@ from rowlake.model.human import human_text
 from rowlake.model.schema import type_name
 from rowlake.model.transform import partition_type
 from rowlake.model.values import decode
+from rowlake.secrets import redacted
 from rowlake.storage.files import Storage
 from rowlake.verbs.inspect_deletes import position_deletes
 from rowlake.verbs.inspect_files import FILE_TABLES, file_table
@@ -91,7 +92,7 @@ def _snapshots(handle: TableHandle) -> pa.Table:
             "operation": pa.array([snapshot.operation for snapshot in found], pa.string()),
             "manifest_list": pa.array([snapshot.manifest_list for snapshot in found], pa.string()),
             "summary": pa.array(
-                [list(snapshot.summary.items()) for snapshot in found],
+                [list(redacted(snapshot.summary).items()) for snapshot in found],
                 pa.map_(pa.string(), pa.string()),
             ),
         }

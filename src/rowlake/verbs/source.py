@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError
+from rowlake.secrets import cause_without_secrets, without_secrets
 from rowlake.verbs.plain_parquet import SMALL_BYTES, FileSource, source_at, source_of_columns
 
 if TYPE_CHECKING:
@@ -146,5 +147,6 @@ def _read(path: str, kind: str, engine: Engine) -> Any:
         reader = reader.option("header", True).option("inferSchema", True)
     try:
         return reader.format(kind).load(path)
-    except Exception as error:
-        raise InvalidStatementError(f"Cannot read rows from {path}: {error}") from error
+    except Exception as error:  # noqa: BLE001 - raised again, whatever it is
+        text = without_secrets(f"Cannot read rows from {path}: {error}")
+        raise InvalidStatementError(text) from cause_without_secrets(error)

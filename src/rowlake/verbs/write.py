@@ -22,7 +22,9 @@ from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.model.change import Change, Isolation, Operation, Requirements, no_files
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.predicate import TRUE
+from rowlake.model.properties import validate_no_secrets
 from rowlake.model.result import Result
+from rowlake.secrets import redacted_repr
 from rowlake.storage.files import Storage
 from rowlake.verbs.match import matched_batches, matched_frame, matched_names
 from rowlake.verbs.outcome import Phases, commit_or_raise
@@ -61,6 +63,11 @@ class WriteOptions:
     deletes: str | None = None
     progress: Any = None
     stage_only: bool = False
+
+    __repr__ = redacted_repr
+
+    def __post_init__(self) -> None:
+        validate_no_secrets(self.properties, of="snapshot property")
 
 
 def append(

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.model.files import Content
+from rowlake.model.properties import whole_number
 from rowlake.model.schema import FIELD_ID, Schema, children, field_id, type_name
 from rowlake.model.task import (
     LAST_UPDATED_COLUMN,
@@ -21,6 +22,7 @@ from rowlake.model.task import (
     ROW_ID_COLUMN,
     ROW_ID_COLUMN_ID,
 )
+from rowlake.secrets import redacted_repr
 from rowlake.write.locations import DataLocations, data_locations
 from rowlake.write.metrics_modes import TRUNCATE_16, MetricsMode, metrics_modes
 from rowlake.write.properties import (
@@ -31,7 +33,6 @@ from rowlake.write.properties import (
     parquet_options,
     parse_choice,
     parse_flag,
-    parse_integer,
 )
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class WriteContext:
     io_properties: Mapping[str, str] = field(default_factory=dict)
     task_number: int = 0
 
+    __repr__ = redacted_repr
+
 
 def write_context(
     view: TableView,
@@ -117,7 +120,9 @@ def write_context(
         parquet=parquet_options(merged),
         orc=orc_options(merged),
         avro_codec=_avro_codec(merged),
-        target_file_size_in_bytes=parse_integer(merged, "write.target-file-size-bytes", 512 * MB),
+        target_file_size_in_bytes=whole_number(
+            merged, "write.target-file-size-bytes", 512 * MB, least=1
+        ),
         sort=order.fields if order and sort == "local" else (),
         sort_order_id=_reported_order(order, sort),
         fanout=parse_flag(merged, "write.spark.fanout.enabled", default=True)
@@ -154,8 +159,8 @@ def equality_delete_context(
         parquet=parquet_options(merged, deletes=True),
         orc=orc_options(merged, deletes=True),
         avro_codec=_avro_codec(merged),
-        target_file_size_in_bytes=parse_integer(
-            merged, "write.delete.target-file-size-bytes", 64 * MB
+        target_file_size_in_bytes=whole_number(
+            merged, "write.delete.target-file-size-bytes", 64 * MB, least=1
         ),
         content=Content.EQUALITY_DELETES,
         equality_ids=field_ids,

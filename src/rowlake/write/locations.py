@@ -3,10 +3,14 @@
 Comes in: a table's location and properties. Goes out: locations that no other file has. The
 layouts are Iceberg's: by default `<data>/<partition>/<file>`; for object stores a hash of the
 name comes first, as folders of binary digits, so that requests spread over many prefixes.
+Folders with names too long for a disk or an object store are shortened: locations are free by the
+spec, and no reader takes partition values from them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +24,10 @@ HASH_BITS = 20
 FOLDER_BITS = 4
 FOLDERS = 3
 MASK = 0xFFFFFFFF
+# File systems take 255 bytes in a name, S3 1024 in a whole key. Names are ASCII: they are escaped.
+LONGEST_NAME, LONGEST_PATH, LEAST_NAME = 255, 700, 24
+MARK_DIGITS = 16
+_CUT_ESCAPE = re.compile(r"%[0-9A-F]?\Z")
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,7 @@ class DataLocations:
 
     def place(self, partition_path: str, file_name: str) -> str:
         """Return the location of a file; `partition_path` is "" without partitions."""
+        partition_path = _fitting(partition_path)
         if not self.hashed:
             return "/".join(part for part in (self.data, partition_path, file_name) if part)
         name = f"{partition_path}/{file_name}" if partition_path and self.partitioned else file_name
@@ -61,6 +70,25 @@ def data_locations(table_location: str, properties: Mapping[str, str]) -> DataLo
         partitioned=parse_flag(properties, "write.object-storage.partitioned-paths", default=True),
         context=None if data.startswith(table) else "/".join(table.split("/")[-2:]),
     )
+
+
+def _fitting(path: str) -> str:
+    """Return a path of folders none of which is too long, nor all of them together."""
+    if len(path) <= LONGEST_NAME:
+        return path
+    names = path.split("/")
+    fair = max(LONGEST_PATH // len(names), LEAST_NAME)
+    longest = LONGEST_NAME if len(path) <= LONGEST_PATH else min(fair, LONGEST_NAME)
+    return "/".join(_shortened(name, longest) for name in names)
+
+
+def _shortened(name: str, longest: int) -> str:
+    """Return a name cut to fit, with a hash that tells it from others; escapes stay whole."""
+    if len(name) <= longest:
+        return name
+    mark = hashlib.sha256(name.encode()).hexdigest()[:MARK_DIGITS]
+    kept = _CUT_ESCAPE.sub("", name[: longest - len(mark) - 1])
+    return f"{kept}-{mark}"
 
 
 def _hash_folders(name: str) -> str:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
+from rowlake.model.properties import whole_number
 from rowlake.model.schema import children, field_id
 from rowlake.model.transform import parse_transform
-from rowlake.write.properties import by_column, parse_integer
+from rowlake.write.properties import by_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -85,7 +86,7 @@ def _default_modes(
     configured = properties.get(f"{PREFIX}default")
     if configured is not None:
         return {}, parse_mode(configured, f"{PREFIX}default")
-    most = parse_integer(properties, f"{PREFIX}max-inferred-column-defaults", MAX_INFERRED, least=0)
+    most = whole_number(properties, f"{PREFIX}max-inferred-column-defaults", MAX_INFERRED, least=0)
     if len(schema.by_id) <= most:
         return {}, TRUNCATE_16
     return dict.fromkeys(leaves[:most], TRUNCATE_16), NONE

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.transform import partition_path
+from rowlake.secrets import cause_without_secrets
 from rowlake.storage.failures import storage_failure
 from rowlake.storage.files import Storage
 from rowlake.write.avro_file import AvroFormat
@@ -23,6 +24,9 @@ from rowlake.write.orc_file import OrcFormat
 from rowlake.write.parquet_file import FileSummary, ParquetFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowlake.errors import StorageError
     from rowlake.write.avro_file import AvroFile
     from rowlake.write.context import WriteContext
     from rowlake.write.orc_file import OrcFile
@@ -147,15 +151,22 @@ class OpenFile:
         try:
             self._body.write(batches)
         except OSError as error:
-            raise storage_failure(self._location, error) from error
+            raise self._failure(error) from cause_without_secrets(error, self._secrets)
 
     def close(self) -> None:
         """Finish the file and record it."""
         try:
             summary = self._body.close()
         except OSError as error:
-            raise storage_failure(self._location, error) from error
+            raise self._failure(error) from cause_without_secrets(error, self._secrets)
         self._files.add(self._location, self._key, summary)
+
+    @property
+    def _secrets(self) -> Mapping[str, str]:
+        return self._files.context.io_properties
+
+    def _failure(self, error: OSError) -> StorageError:
+        return storage_failure(self._location, error, self._secrets)
 
 
 def _format_of(context: WriteContext, schema: pa.Schema) -> ParquetFormat | OrcFormat | AvroFormat:

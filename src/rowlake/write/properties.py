@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
+from rowlake.model.properties import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -72,12 +73,6 @@ class OrcOptions:
     batch_size: int = 1024
     bloom_columns: tuple[str, ...] = ()
     bloom_fpp: float = 0.05
-
-
-def parse_integer(properties: Mapping[str, str], name: str, default: int, *, least: int = 1) -> int:
-    """Return a whole number of at least `least`."""
-    expected = f"a whole number from {least}"
-    return int(_parsed(properties, name, int, default, lambda value: value >= least, expected))
 
 
 def parse_fraction(properties: Mapping[str, str], name: str, default: float) -> float:
@@ -146,13 +141,15 @@ def parquet_options(properties: Mapping[str, str], *, deletes: bool = False) -> 
         codec=parse_choice(found, f"{start}compression-codec", PARQUET_CODECS, "zstd"),
         level=None
         if level is None
-        else parse_integer(found, f"{start}compression-level", 0, least=-(2**31)),
-        row_group_size_in_bytes=parse_integer(found, f"{start}row-group-size-bytes", 128 * MB),
-        page_size_in_bytes=parse_integer(found, f"{start}page-size-bytes", MB),
-        page_rows=parse_integer(found, f"{start}page-row-limit", 20_000),
+        else whole_number(found, f"{start}compression-level", 0, least=-(2**31), most=2**31 - 1),
+        row_group_size_in_bytes=whole_number(
+            found, f"{start}row-group-size-bytes", 128 * MB, least=1
+        ),
+        page_size_in_bytes=whole_number(found, f"{start}page-size-bytes", MB, least=1),
+        page_rows=whole_number(found, f"{start}page-row-limit", 20_000, least=1),
         page_version=version,
-        dictionary_size_in_bytes=parse_integer(found, f"{start}dict-size-bytes", 2 * MB),
-        bloom_max_size_in_bytes=parse_integer(found, f"{start}bloom-filter-max-bytes", MB),
+        dictionary_size_in_bytes=whole_number(found, f"{start}dict-size-bytes", 2 * MB, least=1),
+        bloom_max_size_in_bytes=whole_number(found, f"{start}bloom-filter-max-bytes", MB, least=1),
         bloom=_bloom_filters(found),
         dictionary=_flags(found, f"{start}dict-encoding-enabled.column."),
         statistics=_flags(found, f"{start}stats-enabled.column."),
@@ -165,7 +162,8 @@ def _bloom_filters(properties: Mapping[str, str]) -> dict[str, BloomFilter]:
     for column, wanted in _flags(properties, f"{start}enabled.column.").items():
         if wanted:
             fpp = parse_fraction(properties, f"{start}fpp.column.{column}", BLOOM_FPP)
-            ndv = parse_integer(properties, f"{start}ndv.column.{column}", 0) or None
+            name = f"{start}ndv.column.{column}"
+            ndv = whole_number(properties, name, 1, least=1) if name in properties else None
             filters[column] = BloomFilter(fpp, ndv)
     return filters
 
@@ -186,8 +184,8 @@ def orc_options(properties: Mapping[str, str], *, deletes: bool = False) -> OrcO
     return OrcOptions(
         codec=parse_choice(found, f"{start}compression-codec", ORC_CODECS, "zlib"),
         strategy=parse_choice(found, f"{start}compression-strategy", strategies, "speed"),
-        stripe_size_in_bytes=parse_integer(found, f"{start}stripe-size-bytes", 64 * MB),
-        batch_size=parse_integer(found, f"{start}vectorized.batch-size", 1024),
+        stripe_size_in_bytes=whole_number(found, f"{start}stripe-size-bytes", 64 * MB, least=1),
+        batch_size=whole_number(found, f"{start}vectorized.batch-size", 1024, least=1),
         bloom_columns=tuple(name.strip() for name in names if name.strip()),
         bloom_fpp=parse_fraction(found, f"{start}bloom.filter.fpp", 0.05),
     )

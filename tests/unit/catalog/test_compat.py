@@ -12,8 +12,10 @@ import pytest
 from pyiceberg.catalog.rest import DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Endpoint, RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.conversions import from_json, to_json
+from pyiceberg.io import load_file_io
 from pyiceberg.schema import Schema, _SetFreshIDs, assign_fresh_schema_ids
 from pyiceberg.table import update
+from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil, TableMetadataV3
 from pyiceberg.table.refs import SnapshotRef
 from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
@@ -173,6 +175,14 @@ def test_the_private_names_that_are_wrapped_are_there() -> None:
     assert callable(SqlCatalog._init_catalog)
     assert "_session" in inspect.getsource(RestCatalog.__init__)
     assert "self._supported_endpoints = " in inspect.getsource(RestCatalog._fetch_config)
+    assert list(inspect.signature(_compat._import_file_io).parameters) == ["io_impl", "properties"]
+    assert "_import_file_io(" in inspect.getsource(load_file_io)
+    assert list(inspect.signature(_compat._import_location_provider).parameters) == [
+        "location_provider_impl",
+        "table_location",
+        "table_properties",
+    ]
+    assert "_import_location_provider(" in inspect.getsource(load_location_provider)
 
 
 def test_a_server_that_lists_its_endpoints_offers_those_only() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+import stat
 import sys
 import tempfile
 import types
@@ -38,6 +39,12 @@ def test_workers_are_reached_by_tcp_where_a_socket_would_have_too_long_a_path(mo
     assert session.local_settings()[key] == "true"
     monkeypatch.setattr(tempfile, "tempdir", "/tmp/" + "long" * 20)
     assert key not in session.local_settings()
+
+
+def test_sockets_of_workers_are_where_nobody_else_can_reach_them():
+    folder = Path(session.local_settings()["spark.python.unix.domain.socket.dir"])
+    assert folder.parent == Path(tempfile.gettempdir())
+    assert stat.S_IMODE(folder.stat().st_mode) == stat.S_IRWXU
 
 
 @pytest.mark.parametrize(("gib", "expected"), [(1, 1), (2, 1), (16, 4), (256, 8)])

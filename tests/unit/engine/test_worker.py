@@ -11,7 +11,8 @@ import pytest
 
 import rowlake
 from rowlake.engine import worker
-from rowlake.engine.failures import TaskFailure, unpacked
+from rowlake.engine.failures import TaskFailure
+from rowlake.engine.sealed_errors import DRIVER_SEAL, from_marks
 from rowlake.engine.worker import FRAMES, Job, as_frames, from_frames, pack, run_tasks, unpack
 from rowlake.errors import EngineError, StorageError
 
@@ -60,7 +61,7 @@ def test_another_version_on_the_executor_is_told_with_the_way_out():
 def test_errors_are_packed_for_the_driver():
     with pytest.raises(TaskFailure) as caught:
         list(run_tasks(rowlake.__version__, job_of(refused, [7]), task_numbers(0)))
-    error = unpacked(f"Java said:\n{caught.value}\n\tat org.apache…")
+    error = from_marks(f"Java said:\n{caught.value}\n\tat org.apache…", DRIVER_SEAL)
     assert isinstance(error, StorageError)
     assert (error.location, error.cause) == ("s3://bucket/key", "task 7 was refused")
     assert str(error).startswith("Cannot reach s3://bucket/key: task 7 was refused.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 
 import pyarrow as pa
@@ -56,6 +57,11 @@ def test_other_processes_find_what_is_on_disk(tmp_path):
     assert found.equals(table())
     assert other.held_bytes > 0
     assert ManifestCache(folder=tmp_path).find(key("b"), LAYOUT) is None
+
+
+def test_other_users_cannot_look_into_the_folder(tmp_path):
+    ManifestCache(folder=tmp_path / "cache").put(key("a"), table())
+    assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == stat.S_IRWXU
 
 
 def test_local_tables_stay_in_memory(tmp_path):

@@ -18,6 +18,7 @@ from rowlake.scan.aggregate import Aggregate
 from rowlake.sql.partials import answered_by_metadata
 from rowlake.verbs.read import Request, planned
 from tests.lakes import make_lake
+from tests.manifests import change_entries
 
 COLUMNS: dict[str, tuple[pa.DataType, Any]] = {
     "i": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
@@ -158,3 +159,27 @@ def test_widened_columns_keep_their_bounds(lake):
 def test_files_of_other_formats_are_scanned(lake, file_format):
     table = one(lake, "i", [1, 2], **{"write.format.default": file_format})
     assert answer(table, "max", "i") == (False, None)
+
+
+@pytest.mark.parametrize("count", [-(1 << 62), -1, 1 << 62])
+def test_impossible_counts_are_not_believed(lake, count) -> None:
+    table = lake.create_table("n.t", pa.schema([("i", pa.int32())]))
+    table.append(pa.table({"i": pa.array([1, 2, None], pa.int32())}))
+    assert answer(table, "count_all", None) == (True, 3)
+
+    def change(file) -> None:
+        file["record_count"] = count
+        file["value_counts"] = [{"key": 1, "value": count}]
+
+    change_entries(table, change)
+    assert answer(table, "count_all", None) == (False, None)
+    assert answer(table, "count", "i") == (False, None)
+
+
+@pytest.mark.parametrize("nulls", [-5, 4])
+def test_impossible_null_counts_are_not_believed(lake, nulls) -> None:
+    table = lake.create_table("n.t", pa.schema([("i", pa.int32())]))
+    table.append(pa.table({"i": pa.array([1, 2, None], pa.int32())}))
+    change_entries(table, lambda file: file.update(null_value_counts=[{"key": 1, "value": nulls}]))
+    for function in ("count", "min", "max"):
+        assert answer(table, function, "i") == (False, None)

@@ -64,9 +64,9 @@ def golden(request):
 def test_files_of_a_partition_are_found_by_its_value(golden, name, value):
     kept, may, must = golden.found(name, Op.EQ, value)
     assert (kept, may) == ([True], [True, False, True])
-    # The second file has no rows, so all of them match.
-    assert must == [True, True, True]
-    assert golden.found(name, Op.NE, value) == ([False], [False] * 3, [False, True, False])
+    # The second file says that it has no rows, which is not believed.
+    assert must == [True, False, True]
+    assert golden.found(name, Op.NE, value) == ([False], [False] * 3, [False] * 3)
     assert golden.found(name, Op.IS_NULL)[0] == [True]
 
 

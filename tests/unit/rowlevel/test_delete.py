@@ -281,3 +281,13 @@ def test_random_deletes_leave_what_a_list_would_keep(tmp_path_factory, data, ver
             found = table.arrow()
             got = zip(found["k"].to_pylist(), found["x"].to_pylist(), strict=True)
             assert sorted(map(repr, got)) == sorted(map(repr, kept))
+
+
+def test_an_isolation_level_that_does_not_exist_is_refused_with_its_property(lake):
+    table = lake.create_table(
+        "shop.odd", SALES, properties={"write.delete.isolation-level": "none at all"}
+    )
+    table.append(sales(10))
+    with pytest.raises(InvalidStatementError, match=r"write\.delete\.isolation-level=none at all"):
+        table.delete("id = 3")
+    assert table.arrow().num_rows == 10

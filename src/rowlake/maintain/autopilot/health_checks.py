@@ -16,7 +16,7 @@ from rowlake.maintain.autopilot.depth import best_depth, sort_depth
 from rowlake.maintain.autopilot.survey import EQUALITY, POSITION, VECTOR
 from rowlake.model.health import Finding, Verdict, count_text
 from rowlake.model.plan import size_text
-from rowlake.write.properties import parse_integer
+from rowlake.model.properties import whole_number
 
 if TYPE_CHECKING:
     from rowlake.maintain.autopilot.advice import Advice
@@ -67,7 +67,7 @@ class SmallFiles:
 
 def small_files(survey: Survey) -> SmallFiles:
     """Return the small files; `mergeable` are those that rewrite_data_files would take."""
-    target = parse_integer(survey.view.properties, TARGET_PROPERTY, TARGET_BYTES)
+    target = whole_number(survey.view.properties, TARGET_PROPERTY, TARGET_BYTES, least=1)
     small = survey.sizes < SMALL_SHARE * target
     groups, width = survey.groups, len(survey.groups)
     counts = np.bincount(groups[small], minlength=width)

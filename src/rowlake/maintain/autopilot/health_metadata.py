@@ -12,7 +12,8 @@ from rowlake.iceberg.expire import Asked, expiry_of
 from rowlake.maintain.autopilot.advice import advice
 from rowlake.model.health import Finding, Verdict, count_text
 from rowlake.model.plan import size_text
-from rowlake.write.properties import parse_flag, parse_integer
+from rowlake.model.properties import whole_number
+from rowlake.write.properties import parse_flag
 
 if TYPE_CHECKING:
     from rowlake.maintain.autopilot.survey import Survey
@@ -62,7 +63,7 @@ def expirable(survey: Survey) -> int:
 
 
 def _whole(survey: Survey, name: str, default: int) -> int:
-    return parse_integer(survey.view.properties, name, default)
+    return whole_number(survey.view.properties, name, default, least=1)
 
 
 def check_metadata(survey: Survey) -> Finding:

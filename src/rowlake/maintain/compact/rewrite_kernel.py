@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rowlake.errors import RowlakeError
+from rowlake.errors import CorruptTableError, RowlakeError
 from rowlake.iceberg.deletion_vector import bitmap_of
 from rowlake.maintain.compact.ahead import read_ahead
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.model.task import POS_COLUMN, POS_COLUMN_ID, ScanTask
-from rowlake.scan.kernel import scan_kernel
+from rowlake.scan.kernel import row_count, scan_kernel
 from rowlake.storage.files import Storage
 from rowlake.write.kernel import write_batches
 
@@ -85,12 +85,15 @@ def _as_they_come(
     left = iter(rows)
     size = max(-(-task.rows // task.parts), 1)
     rest: list[pa.RecordBatch] = []
+    is_over = False
 
     def part() -> Iterator[pa.RecordBatch]:
+        nonlocal is_over
         wanted = size
         while wanted:
             batch = rest.pop() if rest else next(left, None)
             if batch is None:
+                is_over = True
                 return
             yield batch.slice(0, wanted)
             if len(batch) > wanted:
@@ -98,6 +101,8 @@ def _as_they_come(
             wanted -= min(wanted, len(batch))
 
     for _ in range(task.parts - 1):
+        if is_over:  # sizes in manifests may be false
+            return
         yield part()
     yield chain(rest, left)
 
@@ -107,7 +112,8 @@ def _ordered(
 ) -> Iterator[Iterable[pa.RecordBatch]]:
     held = list(rows)
     if held and task.order is not None:
-        yield from task.order.parts(pa.concat_batches(held), task.parts)
+        table = pa.concat_batches(held)
+        yield from task.order.parts(table, max(min(task.parts, table.num_rows), 1))
 
 
 def write_parts(
@@ -154,7 +160,19 @@ def live_rows(task: RewriteTask, sources: list[dict[str, Any]]) -> Iterator[pa.R
 
 
 def _all_of(task: RewriteTask, file: FileTask) -> Iterator[pa.RecordBatch]:
-    return scan_kernel(ScanTask(task.context, (file,)))
+    count = 0
+    for batch in scan_kernel(ScanTask(task.context, (file,))):
+        count += batch.num_rows
+        yield batch
+    _validate_count(file, count)
+
+
+def _validate_count(file: FileTask, count: int) -> None:
+    """Check the manifest's count: by it, rows that others delete meanwhile are found again."""
+    if count != file.record_count:
+        cause = f"it has {count} rows, its manifest says {file.record_count}"
+        advice = "Compact the other files only, or overwrite the partition with its own rows."
+        raise CorruptTableError(file.location, cause, advice=advice)
 
 
 def _deleted_noted(
@@ -163,7 +181,9 @@ def _deleted_noted(
     """Yield the live rows of a file; note the positions of the others."""
     columns = task.context.projection.arrow
     context = replace(task.context, projection=Schema(columns.append(POSITION)))
-    live = np.zeros(file.record_count, np.bool_)
+    count = row_count(context, file, Storage(context.io_properties))
+    _validate_count(file, count)
+    live = np.zeros(count, np.bool_)
     for batch in scan_kernel(ScanTask(context, (file,))):
         live[np.asarray(batch.column(len(columns)))] = True
         yield batch.select(columns.names)

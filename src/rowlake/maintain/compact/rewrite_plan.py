@@ -18,11 +18,12 @@ import pyarrow as pa
 from rowlake.maintain.compact.file_groups import group_keys
 from rowlake.maintain.options import GB, JOB_ORDERS, FileSizes, Given
 from rowlake.model.files import Content
+from rowlake.model.properties import whole_number
 from rowlake.model.values import encode_partitions
 from rowlake.plan.files import plan_files
 from rowlake.plan.metrics import one_array
 from rowlake.plan.tasks import whole_files
-from rowlake.write.properties import MB, parse_integer
+from rowlake.write.properties import MB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +93,9 @@ class RewriteOptions:
     def of(cls, options: Mapping[str, Any] | None, view: TableView) -> RewriteOptions:
         """Return the options of a call on a table."""
         given = Given(PROCEDURE, options, KNOWN)
-        target = parse_integer(dict(view.properties), "write.target-file-size-bytes", 512 * MB)
+        target = whole_number(
+            dict(view.properties), "write.target-file-size-bytes", 512 * MB, least=1
+        )
         return cls(
             sizes=FileSizes.of(given, target),
             min_input_files=given.whole("min-input-files", 5),

@@ -205,8 +205,8 @@ def neighbours(group: FileGroup, count: int) -> list[list[int]]:
     sizes = np.array([file.file_size_in_bytes for file in group.files], float)
     middles = np.cumsum(sizes) - sizes / 2
     numbers = (middles * (count / max(sizes.sum(), 1))).astype(np.int64)
-    runs = (np.flatnonzero(numbers == number).tolist() for number in range(count))
-    return [run for run in runs if run]
+    # Not for each of `count`: sizes in manifests may be false, and there are as many runs as files.
+    return [np.flatnonzero(numbers == number).tolist() for number in np.unique(numbers)]
 
 
 def done_of(answers: pa.Table, tasks: Sequence[RewriteTask]) -> Done:

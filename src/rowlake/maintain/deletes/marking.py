@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from rowlake.errors import RowlakeError
 from rowlake.model.files import WRITTEN_FILES, Content
+from rowlake.secrets import redacted_repr
 from rowlake.storage.files import Storage
 from rowlake.write.marks import MarkWriter
 
@@ -49,6 +50,8 @@ class Marking:
     operation_id: str
     io_properties: Mapping[str, str]
     dry_run: bool = False
+
+    __repr__ = redacted_repr
 
     @property
     def storage(self) -> Storage:

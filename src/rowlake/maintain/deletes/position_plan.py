@@ -28,6 +28,7 @@ from rowlake.maintain.options import GB, JOB_ORDERS, FileSizes, Given
 from rowlake.model.distinct import distinct
 from rowlake.model.files import Content
 from rowlake.model.predicate import TRUE
+from rowlake.model.properties import whole_number
 from rowlake.model.values import encode_partitions
 from rowlake.plan.bind import bind
 from rowlake.plan.delete_index import DeleteIndex
@@ -37,7 +38,7 @@ from rowlake.plan.metrics import one_array
 from rowlake.plan.prune import deletes_may_match, manifests_may_match
 from rowlake.plan.ranges import partition_keys
 from rowlake.rowlevel.strategy import granularity_of
-from rowlake.write.properties import MB, parse_integer
+from rowlake.write.properties import MB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -96,7 +97,9 @@ class PositionOptions:
         to_vectors = view.format_version >= 3
         chooses = any(name in given for name in CHOOSING)
         return cls(
-            sizes=FileSizes.of(given, parse_integer(dict(view.properties), TARGET_SIZE, 64 * MB)),
+            sizes=FileSizes.of(
+                given, whole_number(dict(view.properties), TARGET_SIZE, 64 * MB, least=1)
+            ),
             min_input_files=given.whole("min-input-files", 5),
             max_group_bytes=given.whole("max-file-group-size-bytes", 100 * GB),
             max_group_files=given.whole("max-file-group-input-files", NEVER),

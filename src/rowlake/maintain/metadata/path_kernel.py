@@ -17,6 +17,7 @@ from rowlake.iceberg.path_rewrite import REWRITTEN_DELETES
 from rowlake.iceberg.position_delete import write_positions
 from rowlake.iceberg.puffin import described_anew, read_footer
 from rowlake.scan.deletes import all_positions
+from rowlake.secrets import redacted_repr
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class PathTask:
     files: tuple[DeleteFile, ...]
     prefixes: Prefixes
     io_properties: Mapping[str, str]
+
+    __repr__ = redacted_repr
 
 
 def path_kernel(task: PathTask) -> Iterator[pa.RecordBatch]:
