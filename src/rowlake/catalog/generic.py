@@ -24,7 +24,7 @@ from pyiceberg.table.update import (
 
 from rowlake.catalog._compat import staged_table
 from rowlake.catalog.handle import TableHandle
-from rowlake.catalog.metadata import delete_outdated
+from rowlake.catalog.outdated import delete_outdated
 from rowlake.storage.filesystems import io_properties
 
 if TYPE_CHECKING:
@@ -61,6 +61,14 @@ class GenericBackend:
         """Give a table another name."""
         self.catalog.rename_table(identifier, to)
 
+    def default_location(self, identifier: Identifier) -> str | None:  # noqa: ARG002
+        """Return None: only the catalog itself knows where it puts tables."""
+        return None
+
+    def pointers(self) -> list[str]:
+        """Return nothing: it matters only beside a default location."""
+        return []
+
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates; a REST catalog says where it will be."""
         if not self.catalog.namespace_exists(identifier[:-1]):  # not every server looks
@@ -87,13 +95,13 @@ class GenericBackend:
             updates = [*creation_updates(handle.metadata), *updates]
             requirements = [AssertCreate()]
         answer = self.catalog.commit_table(
-            handle.to_pyiceberg(), tuple(requirements), tuple(updates)
+            handle.plain_pyiceberg(), tuple(requirements), tuple(updates)
         )
         landed = replace(
             handle, metadata=answer.metadata, metadata_location=answer.metadata_location
         )
         if not is_rest(self.catalog):  # a server cleans up itself
-            delete_outdated(handle.metadata, landed.metadata, landed.storage)
+            delete_outdated(handle, landed.metadata, landed.metadata_location, landed.storage)
         return landed
 
 
