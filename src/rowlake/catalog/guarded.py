@@ -28,7 +28,14 @@ class GuardedCatalog:
         self._handle = handle
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_handle":  # asked for before it is set, by copies
+            raise AttributeError(name)
         return getattr(self._handle.catalog, name)
+
+    # PyIceberg plans scans on a server where the catalog is a RestCatalog.
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._handle.catalog)
 
     def commit_table(
         self,
