@@ -14,8 +14,13 @@ from rowlake.storage.files import Storage
 MB = 1 << 20
 
 
-def add_files(table, sizes, *, stores=None, lows=None, width=10, rows=100, content=Content.DATA):
-    """Commit files that exist only as metadata: bounds of `id` are [low, low + width]."""
+def add_files(
+    table, sizes, *, stores=None, lows=None, width=10, rows=100, content=Content.DATA, at=None
+):
+    """Commit files that exist only as metadata: bounds of `id` are [low, low + width].
+
+    `at` has their locations, below the table's by default.
+    """
     handle, count = table.handle, len(sizes)
     lows = np.arange(count) * width if lows is None else np.asarray(lows)
     bounds = (encode(pa.array(side, pa.int64())) for side in (lows, lows + width))
@@ -28,7 +33,9 @@ def add_files(table, sizes, *, stores=None, lows=None, width=10, rows=100, conte
     first = handle.metadata.last_sequence_number
     columns = {
         "content": pa.array([int(content)] * count, pa.int8()),
-        "location": pa.array([f"{table.location}/data/{first}-{i}.parquet" for i in range(count)]),
+        "location": pa.array(
+            at or [f"{table.location}/data/{first}-{i}.parquet" for i in range(count)]
+        ),
         "file_format": pa.array(["PARQUET"] * count),
         "spec_id": pa.array([handle.metadata.default_spec_id] * count, pa.int32()),
         "partition": pa.array(partition, WRITTEN_FILES.field("partition").type),

@@ -198,12 +198,24 @@ class Lake:
         return result
 
     def drop_table(
-        self, name: str | tuple[str, ...], *, purge: bool = False, if_exists: bool = False
+        self,
+        name: str | tuple[str, ...],
+        *,
+        purge: bool = False,
+        if_exists: bool = False,
+        also_below: Sequence[str] | str | None = (),
     ) -> None:
-        """Drop a table; `purge` deletes its files too."""
-        if not if_exists or self.exists(name):
-            drop = purging.drop_with_files if purge else catalog_tables.drop_table
-            drop(self.catalog, name)
+        """Drop a table; `purge` deletes its files too.
+
+        Files outside of the table's own folders are left and logged, but for those below the
+        folders `also_below`.
+        """
+        if if_exists and not self.exists(name):
+            return
+        if purge:
+            purging.drop_with_files(self.catalog, name, also_below=also_below)
+        else:
+            catalog_tables.drop_table(self.catalog, name)
 
     def rename_table(self, name: str | tuple[str, ...], to: str | tuple[str, ...]) -> Table:
         """Rename a table."""

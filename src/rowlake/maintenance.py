@@ -205,12 +205,15 @@ class Maintenance:
         stream_results: bool = False,
         snapshot_ids: Sequence[int] | None = None,
         clean_expired_metadata: bool = False,
+        also_below: Sequence[str] | str | None = (),
         dry_run: bool = False,
     ) -> expire.ExpireSnapshotsReport:
         """Expire old snapshots, and delete the files that no other snapshot needs.
 
         `older_than` is a time (the table's `history.expire.max-snapshot-age-ms`, five days, by
         default); the last `retain_last` of each branch stay, and what a branch or tag points to.
+        Files outside of the table's own folders are reported and left, but for those below the
+        folders `also_below`.
         """
         self._handle, report = expire.expire_snapshots(
             self.handle,
@@ -221,6 +224,7 @@ class Maintenance:
             stream_results=stream_results,
             snapshot_ids=snapshot_ids,
             clean_expired_metadata=clean_expired_metadata,
+            also_below=also_below,
             dry_run=dry_run,
         )
         return report
@@ -239,12 +243,14 @@ class Maintenance:
         prefix_listing: bool = False,
         stream_results: bool = False,
         force: bool = False,
+        also_below: Sequence[str] | str | None = (),
     ) -> orphans.RemoveOrphanFilesReport:
         """List the files below the table that no metadata names; remove them with `dry_run=False`.
 
         Files younger than `older_than` (three days ago by default) are left alone; a time less
         than a day ago needs `force`. `file_list_view` (a name, a DataFrame or an Arrow table with
-        file_path and last_modified) is taken instead of a listing.
+        file_path and last_modified) is taken instead of a listing. Folders that the metadata names
+        outside of the table's own are looked into only where they are below `also_below`.
         """
         files = None
         if file_list_view is not None:
@@ -263,18 +269,28 @@ class Maintenance:
             prefix_listing=prefix_listing,
             stream_results=stream_results,
             force=force,
+            also_below=also_below,
         )
         return report
 
     def vacuum(
-        self, retain_hours: float | None = None, *, dry_run: bool = True
+        self,
+        retain_hours: float | None = None,
+        *,
+        dry_run: bool = True,
+        also_below: Sequence[str] | str | None = (),
     ) -> vacuuming.VacuumReport:
         """Expire snapshots older than the retention (a week by default), then remove what is left.
 
-        That is the files that only expired snapshots needed, and orphans older than the retention.
+        That is the files that only expired snapshots needed, and orphans older than the retention,
+        in the table's own folders and below `also_below`.
         """
         self._handle, report = vacuuming.vacuum(
-            self.handle, self._engine, retain_hours=retain_hours, dry_run=dry_run
+            self.handle,
+            self._engine,
+            retain_hours=retain_hours,
+            dry_run=dry_run,
+            also_below=also_below,
         )
         return report
 
@@ -309,18 +325,25 @@ class Maintenance:
         *,
         where: str | Predicate | None = None,
         drop_tags: bool = False,
+        also_below: Sequence[str] | str | None = (),
         dry_run: bool = False,
     ) -> erasing.EraseReport:
         """Remove rows from the table and from all of its history, and prove it.
 
         `keys` are values of the one identifier field, or rows of key columns as dicts; or `where`
         says which rows, comparing columns with literals. Snapshots that hold such rows expire; tags
-        that do are dropped only with `drop_tags`.
+        that do are dropped only with `drop_tags`. Files outside of the table's own folders are
+        left, but for those below `also_below`.
         """
         handle = self.handle
         predicate = key_predicates.rows_to_erase(handle, keys, where)
         self._handle, report = erasing.erase(
-            handle, self._engine, predicate, drop_tags=drop_tags, dry_run=dry_run
+            handle,
+            self._engine,
+            predicate,
+            drop_tags=drop_tags,
+            also_below=also_below,
+            dry_run=dry_run,
         )
         return report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 
 import pytest
 
@@ -229,6 +230,31 @@ def test_wrong_calls_say_what_is_wrong_and_change_nothing(lake, table, call):
     with pytest.raises(error, match=words):
         lake.sql(f"CALL {call}")
     assert table.handle.metadata_location == before
+
+
+@pytest.mark.parametrize("form", ["array('{}')", "'/nowhere, {}'"])
+def test_expiry_and_orphans_touch_other_folders_where_the_call_says_so(lake, tmp_path, form):
+    lake.sql("DROP TABLE IF EXISTS shop.outside PURGE")
+    outside = f"TBLPROPERTIES ('write.data.path' = '{tmp_path}/data')"
+    lake.sql(f"CREATE TABLE shop.outside (id bigint) {outside}")
+    lake.sql("INSERT INTO shop.outside VALUES (1)")
+    first = ids(lake.table("shop.outside"))[0]
+    lake.sql("TRUNCATE TABLE shop.outside")
+    (orphan,) = (tmp_path / "data").glob("*.parquet")
+    stray = orphan.with_name("stray.parquet")
+    stray.write_bytes(b"1")
+    os.utime(stray, (0, 0))
+    also = f"also_below => {form.format(tmp_path / 'data')}"
+    call = "CALL system.remove_orphan_files(table => 'shop.outside'"
+    assert rows(lake, f"{call})") == []
+    assert rows(lake, f"{call}, {also})") == [(str(stray),)]
+    found = lake.sql(
+        f"CALL system.expire_snapshots(table => 'shop.outside', snapshot_ids => array({first}), "
+        f"{also})"
+    )
+    assert found.collect()[0]["deleted_data_files_count"] == 1
+    assert len(found.columns) == 6
+    assert not orphan.exists()
 
 
 def test_describe_history(lake, table):

@@ -44,6 +44,15 @@ class Backend(Protocol):
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates; nothing is written yet."""
 
+    def default_location(self, identifier: Identifier) -> str | None:
+        """Return where the catalog would put a new table of this name; None where it is not known.
+
+        The answer rests on the catalog alone, never on what a table says about itself.
+        """
+
+    def pointers(self) -> list[str]:
+        """Return the metadata files of all tables; none where tables cannot share folders."""
+
     def commit(
         self,
         handle: TableHandle,

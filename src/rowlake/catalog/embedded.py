@@ -92,6 +92,11 @@ class EmbeddedCatalog(MetastoreCatalog):
         )
         return found[0][0] if found else None
 
+    def pointers(self) -> list[str]:
+        """Return where the metadata of all tables is."""
+        query = "SELECT metadata_location FROM iceberg_tables WHERE catalog_name = ?"
+        return [found for (found,) in self._select(query, self.name) if found]
+
     def table_exists(self, identifier: str | Identifier) -> bool:
         """Return whether there is such a table."""
         return self.pointer(identifier) is not None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import NoSuchTableError
 
+from rowlake.catalog.default_location import known_default
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import read_metadata
 from rowlake.catalog.names import quoted
@@ -61,6 +62,14 @@ class EmbeddedBackend:
     def rename(self, identifier: Identifier, to: Identifier) -> None:
         """Give a table another name; its files stay where they are."""
         self.changes.rename(identifier, to)
+
+    def default_location(self, identifier: Identifier) -> str | None:
+        """Return where a new table of this name would go."""
+        return known_default(self.catalog, identifier)
+
+    def pointers(self) -> list[str]:
+        """Return the metadata files of all tables."""
+        return self.catalog.pointers()
 
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates."""

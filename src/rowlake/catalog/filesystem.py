@@ -24,11 +24,11 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT
 
 from rowlake.catalog import versions
+from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import (
     METADATA_PATH,
     Definition,
     apply_updates,
-    delete_outdated,
     extension,
     from_nothing,
     new_metadata,
@@ -37,8 +37,10 @@ from rowlake.catalog.metadata import (
     validate,
     validate_no_secret_updates,
 )
-from rowlake.catalog.names import folder_name, new_folder_name
+from rowlake.catalog.names import folder_name, new_folder_name, quoted
+from rowlake.catalog.outdated import delete_outdated
 from rowlake.catalog.serverless import ServerlessCatalog, refuse
+from rowlake.deferred import deferred
 from rowlake.errors import (
     InvalidStatementError,
     MissingFileError,
@@ -58,6 +60,9 @@ if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier, Properties
 
     from rowlake.catalog.versions import Version
+    from rowlake.storage import places
+else:  # loaded at its first use: a look at a table compares no places
+    (places,) = deferred("rowlake.storage", "places")
 
 
 class FileSystemCatalog(ServerlessCatalog):
@@ -98,7 +103,6 @@ class FileSystemCatalog(ServerlessCatalog):
         self, identifier: str | Identifier, definition: Definition
     ) -> TableMetadata:
         """Return the metadata of a table to be; its location follows from its name."""
-        new_folder_name(self.identifier_to_tuple(identifier)[-1])
         namespace = self.namespace_from(identifier)
         if not self.namespace_exists(namespace):
             raise NoSuchNamespaceError(f"Namespace does not exist: {namespace}")
@@ -210,6 +214,7 @@ class FileSystemCatalog(ServerlessCatalog):
         updates: tuple[TableUpdate, ...],
     ) -> tuple[TableMetadata, Version]:
         """Apply updates to the newest version and make the next one."""
+        self.check_place(identifier, base)
         validate(requirements, base)
         metadata = apply_updates(base, current.location, updates)
         if metadata == base:
@@ -218,8 +223,23 @@ class FileSystemCatalog(ServerlessCatalog):
             raise UnsupportedFeatureError("The file-system catalog cannot move a table.")
         _check_metadata_stays(metadata)
         made = self.write_version(identifier, current.number + 1, base, metadata)
-        delete_outdated(base, metadata, self.storage)
+        levels = self.identifier_to_tuple(identifier)
+        before = TableHandle(levels, self, base, current.location, self.properties)
+        delete_outdated(before, metadata, made.location, self.storage)
         return metadata, made
+
+    def check_place(self, identifier: str | Identifier, metadata: TableMetadata) -> None:
+        """Check that a table says that it is where it is: else it would touch files elsewhere."""
+        folder = self.folder_of(identifier)
+        if places.place_of(metadata.location) == places.place_of(folder):
+            return
+        name = quoted(self.identifier_to_tuple(identifier))
+        raise UnsupportedFeatureError(
+            f"Cannot change {name}: it is at {folder}, but its metadata says that it is at "
+            f"{metadata.location}. Nothing was changed, and it can be read. To change it, bring "
+            f"its paths in line with rewrite_table_path, or register its metadata file in a SQL "
+            f"or REST catalog."
+        )
 
     def write_version(
         self,
@@ -261,6 +281,10 @@ class FileSystemCatalog(ServerlessCatalog):
         self.newest(identifier)
         self.storage.delete_folder(self.folder_of(identifier))
 
+    @staticmethod
+    def _delete_old_metadata(*_: object) -> None:
+        """Do nothing: `commit_version` deletes what is the table's own."""
+
     def purge_table(self, identifier: str | Identifier) -> None:
         """Delete the table's folder with all in it."""
         self.drop_table(identifier)
@@ -290,7 +314,9 @@ class FileSystemCatalog(ServerlessCatalog):
         folder = self.folder_of(namespace)
         if self.storage.folders(folder) or self.storage.children(folder):
             raise NamespaceNotEmptyError(f"Namespace is not empty: {namespace}")
-        self.storage.delete_folder(folder)
+        self.storage.delete_empty_folders(folder)
+        if self.storage.exists(folder):
+            raise NamespaceNotEmptyError(f"Namespace is not empty: {namespace}")
 
     def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
         """Return the tables of a namespace, sorted."""
@@ -305,11 +331,12 @@ class FileSystemCatalog(ServerlessCatalog):
         if levels:
             self._check_namespace(levels)
         folder = self.folder_of(levels) if levels else self.warehouse
-        return [
+        found = [
             ((*levels, name), self._is_table(join(folder, name)))
             for name in self.storage.folders(folder)
-            if not name.startswith((".", "_"))
         ]
+        # A hidden folder is a table where it has one's metadata, but no namespace by itself.
+        return [one for one in found if one[1] or not one[0][-1].startswith((".", "_"))]
 
     def _is_table(self, folder: str) -> bool:
         return versions.newest_version(folder, self.storage) is not None

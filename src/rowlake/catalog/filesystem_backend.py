@@ -47,6 +47,14 @@ class FileSystemBackend:
         """Not possible: the location of a table is its name."""
         self.catalog.rename_table(identifier, to)
 
+    def default_location(self, identifier: Identifier) -> str | None:
+        """Return the folder of the table: its name says where it is."""
+        return self.catalog.folder_of(identifier)
+
+    def pointers(self) -> list[str]:
+        """Return nothing: each table has a folder of its own."""
+        return []
+
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates."""
         metadata = self.catalog.new_table_metadata(identifier, definition)

@@ -24,8 +24,8 @@ from pyiceberg.table.update import (
 
 from rowlake.catalog._compat import staged_table, without_code_of_tables
 from rowlake.catalog.handle import TableHandle
-from rowlake.catalog.metadata import delete_outdated
 from rowlake.catalog.names import quoted
+from rowlake.catalog.outdated import delete_outdated
 from rowlake.storage.filesystems import io_properties
 from rowlake.storage.table_io import table_io_properties
 
@@ -67,6 +67,14 @@ class GenericBackend:
         with without_code_of_tables(self.catalog):
             self.catalog.rename_table(identifier, to)
 
+    def default_location(self, identifier: Identifier) -> str | None:  # noqa: ARG002
+        """Return None: only the catalog itself knows where it puts tables."""
+        return None
+
+    def pointers(self) -> list[str]:
+        """Return nothing: it matters only beside a default location."""
+        return []
+
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates; a REST catalog says where it will be."""
         if not self.catalog.namespace_exists(identifier[:-1]):  # not every server looks
@@ -95,13 +103,13 @@ class GenericBackend:
             requirements = [AssertCreate()]
         with without_code_of_tables(self.catalog):
             answer = self.catalog.commit_table(
-                handle.to_pyiceberg(), tuple(requirements), tuple(updates)
+                handle.plain_pyiceberg(), tuple(requirements), tuple(updates)
             )
         landed = replace(
             handle, metadata=answer.metadata, metadata_location=answer.metadata_location
         )
         if not is_rest(self.catalog):  # a server cleans up itself
-            delete_outdated(handle.metadata, landed.metadata, landed.storage)
+            delete_outdated(handle, landed.metadata, landed.metadata_location, landed.storage)
         return landed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rowlake.catalog.names import quoted
 from rowlake.secrets import without_passwords
@@ -56,7 +56,18 @@ class TableHandle:
         return Storage(self.io_properties)
 
     def to_pyiceberg(self) -> Table:
-        """Return the table as PyIceberg's own object."""
+        """Return the table as PyIceberg's own object; its commits follow rowlake's rules."""
+        from rowlake.catalog.guarded import GuardedCatalog
+        from rowlake.catalog.holding import holding
+
+        catalog = self.catalog if holding(self) else cast("Catalog", GuardedCatalog(self))
+        return self._pyiceberg_table(catalog)
+
+    def plain_pyiceberg(self) -> Table:
+        """Return the table as an object for PyIceberg's own catalog methods."""
+        return self._pyiceberg_table(self.catalog)
+
+    def _pyiceberg_table(self, catalog: Catalog) -> Table:
         from pyiceberg.table import Table
 
         from rowlake.catalog.io import StorageFileIO
@@ -66,6 +77,6 @@ class TableHandle:
             self.metadata,
             self.metadata_location or "",
             StorageFileIO(dict(self.io_properties)),
-            self.catalog,
+            catalog,
             dict(self.config),
         )

@@ -14,6 +14,7 @@ from pyiceberg.table import CommitTableResponse
 from pyiceberg.table.update import AddSnapshotUpdate
 
 from rowlake.catalog.backend import backend_of, can_commit_many
+from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.metadata import apply_updates, validate, validate_no_secret_updates
 from rowlake.catalog.names import levels_of
 from rowlake.catalog.outcome import Conflict
@@ -233,6 +234,14 @@ class HoldingBackend:
         """Not possible."""
         _refuse("rename_table")
 
+    def default_location(self, identifier: Identifier) -> str | None:
+        """Return where a new table of this name would go."""
+        return backend_of(self.catalog.under).default_location(identifier)
+
+    def pointers(self) -> list[str]:
+        """Return the metadata files of all tables."""
+        return backend_of(self.catalog.under).pointers()
+
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:  # noqa: ARG002
         """Not possible."""
         _refuse("create_table")
@@ -253,7 +262,10 @@ def holding(handle: TableHandle) -> HoldingCatalog | None:
 
 
 def admit_write(handle: TableHandle) -> None:
-    """Refuse a write that its transaction could not commit, before any file is written."""
+    """Refuse a write that could not be committed, before any file is written."""
     held = holding(handle)
     if held is not None:
         held.admit(handle.identifier)
+    catalog = handle.catalog if held is None else held.under
+    if isinstance(catalog, FileSystemCatalog) and not handle.is_staged:
+        catalog.check_place(handle.identifier, handle.metadata)

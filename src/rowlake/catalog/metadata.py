@@ -10,7 +10,6 @@ import gzip
 import json
 import uuid
 import zlib
-from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -290,9 +289,13 @@ def extension(properties: Mapping[str, Any]) -> str:
     raise UnsupportedFeatureError(f"{COMPRESSION} must be none or gzip, not {codec}.")
 
 
-def new_location(metadata: TableMetadata, version: int) -> str:
-    """Return a fresh location for a metadata file of a catalog that keeps the pointer."""
-    folder = metadata.properties.get(METADATA_PATH) or join(metadata.location, "metadata")
+def new_location(metadata: TableMetadata, version: int, folder: str | None = None) -> str:
+    """Return a fresh location for a metadata file of a catalog that keeps the pointer.
+
+    Without a folder it goes where the metadata says: that is for new tables only.
+    """
+    if folder is None:
+        folder = metadata.properties.get(METADATA_PATH) or join(metadata.location, "metadata")
     return join(folder, f"{version:05d}-{uuid.uuid4()}{extension(metadata.properties)}")
 
 
@@ -301,17 +304,3 @@ def version_of(location: str | None) -> int:
     name = (location or "").rpartition("/")[2]
     number = name.removeprefix("v").partition("-")[0].partition(".")[0]
     return int(number) if number.isdigit() else -1
-
-
-def delete_outdated(base: TableMetadata, metadata: TableMetadata, storage: Storage) -> None:
-    """Delete the metadata files that a commit dropped from the log, where the table wants that.
-
-    Best effort and silent: the commit has landed, whatever happens here.
-    """
-    if str(metadata.properties.get(DELETE_AFTER_COMMIT, "false")).lower() != "true":
-        return
-    kept = {entry.metadata_file for entry in metadata.metadata_log}
-    with suppress(Exception):
-        storage.delete(
-            entry.metadata_file for entry in base.metadata_log if entry.metadata_file not in kept
-        )

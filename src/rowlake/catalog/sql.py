@@ -24,10 +24,10 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from rowlake.catalog._compat import sql_row, sql_table_filter
+from rowlake.catalog.default_location import default_location, known_default
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import (
     apply_updates,
-    delete_outdated,
     new_location,
     new_metadata,
     read_metadata,
@@ -35,10 +35,11 @@ from rowlake.catalog.metadata import (
     validate,
     version_of,
 )
-from rowlake.catalog.names import folder_name, quoted
+from rowlake.catalog.names import quoted
+from rowlake.catalog.outdated import delete_outdated
+from rowlake.catalog.ownership import next_metadata_folder
 from rowlake.errors import InvalidStatementError
 from rowlake.storage.files import Storage
-from rowlake.storage.locations import join
 from rowlake.storage.table_io import table_io_properties
 
 if TYPE_CHECKING:
@@ -96,6 +97,18 @@ class SqlBackend:
         except IntegrityError as error:
             raise TableAlreadyExistsError(f"Table already exists: {to}") from error
 
+    def default_location(self, identifier: Identifier) -> str | None:
+        """Return where a new table of this name would go."""
+        return known_default(self.catalog, identifier)
+
+    def pointers(self) -> list[str]:
+        """Return the metadata files of all tables."""
+        query = select(IcebergTables.metadata_location).where(
+            IcebergTables.catalog_name == self.catalog.name
+        )
+        with Session(self.catalog.engine) as session:
+            return [found for found in session.scalars(query) if found]
+
     def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
         """Return a table that the first commit creates."""
         if self._pointer(identifier) is not None:
@@ -130,7 +143,8 @@ class SqlBackend:
         metadata = apply_updates(base.metadata, base.metadata_location, updates)
         if metadata == base.metadata:
             return Swap(base, base)
-        location = new_location(metadata, version_of(base.metadata_location) + 1)
+        folder = next_metadata_folder(base, metadata)
+        location = new_location(metadata, version_of(base.metadata_location) + 1, folder)
         after = self._handle(handle.identifier, metadata, location)
         with _removing_on_failure(location, after.storage):
             after.storage.write(location, to_bytes(metadata, location))
@@ -154,7 +168,8 @@ class SqlBackend:
             self.discard(swaps)
             raise
         for one in swaps:
-            delete_outdated(one.base.metadata, one.after.metadata, one.after.storage)
+            after = one.after
+            delete_outdated(one.base, after.metadata, after.metadata_location, after.storage)
 
     def discard(self, swaps: Sequence[Swap]) -> None:
         """Delete the metadata files of swaps that will not happen."""
@@ -233,18 +248,12 @@ class SqlBackend:
         ]
 
     def _default_location(self, identifier: Identifier) -> str:
-        namespace = identifier[:-1]
-        if not self.catalog.namespace_exists(namespace):
-            raise NoSuchNamespaceError(f"Namespace does not exist: {namespace}")
-        below = self.catalog.load_namespace_properties(namespace).get("location")
-        warehouse = self.catalog.properties.get("warehouse")
-        if below:
-            return join(below, folder_name(identifier[-1]))
-        if not warehouse:
+        found = default_location(self.catalog, identifier)
+        if found is None:
             raise InvalidStatementError(
                 "The catalog has no warehouse: give one, or give the table a location."
             )
-        return join(warehouse, folder_name(".".join(namespace)), folder_name(identifier[-1]))
+        return found
 
     def _handle(
         self, identifier: Identifier, metadata: TableMetadata, location: str | None

@@ -94,26 +94,30 @@ def drop_table(catalog: Catalog, name: Name) -> None:
             raise _not_found(catalog, identifier) from error
 
 
-def purge_table(handle: TableHandle, files_of: Callable[[TableHandle], Collection[str]]) -> None:
-    """Drop a table, then delete its files (`files_of`); REST catalogs do that by themselves."""
+def purge_table(
+    handle: TableHandle,
+    files_of: Callable[[TableHandle], Collection[str]],
+    is_own: Callable[[str], bool],
+) -> None:
+    """Drop a table, then delete its files (`files_of`); REST catalogs do that by themselves.
+
+    Of the table's location only empty folders go, where `is_own` says that it is the table's.
+    """
     gc_allowed(handle)
     with failing(handle.catalog, f"drop {handle.name}", handle.identifier):
-        if _purges_itself(handle.catalog):
+        if purges_itself(handle.catalog):
             handle.catalog.purge_table(handle.identifier)
             return
         files = files_of(handle)
         handle.catalog.drop_table(handle.identifier)
         handle.storage.delete(files)
-        _remove_empty_folders(handle)
+        if is_own(handle.metadata.location):
+            handle.storage.delete_empty_folders(handle.metadata.location)
 
 
-def _purges_itself(catalog: Catalog) -> bool:
+def purges_itself(catalog: Catalog) -> bool:
+    """Return whether the catalog's server deletes the files of a table, by its own rules."""
     return any(kind.__name__ == "RestCatalog" for kind in type(catalog).__mro__)
-
-
-def _remove_empty_folders(handle: TableHandle) -> None:
-    if not any(True for _ in handle.storage.list(handle.metadata.location)):
-        handle.storage.delete_folder(handle.metadata.location)
 
 
 def rename_table(catalog: Catalog, name: Name, new_name: Name) -> TableHandle:

@@ -45,6 +45,15 @@ OlderThan = Annotated[
     typer.Option("--older-than", help="A time (2024-05-01T12:30:00+00:00), or an age: 7d, 36h."),
 ]
 
+AlsoBelow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--also-below",
+        metavar="FOLDER",
+        help="Delete files here too, outside of the table's own folders; may come repeatedly.",
+    ),
+]
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
@@ -235,6 +244,7 @@ def expire(
         bool,
         typer.Option("--clean-expired-metadata", help="Schemas and specs that nothing needs, too."),
     ] = False,
+    also_below: AlsoBelow = None,
     dry_run: DryRun = False,
     warehouse: o.Warehouse = None,
     catalog: o.Catalog = None,
@@ -250,6 +260,7 @@ def expire(
             retain_last,
             snapshot_ids=snapshot_ids,
             clean_expired_metadata=clean_expired_metadata,
+            also_below=also_below,
             dry_run=dry_run,
         )
 
@@ -265,6 +276,7 @@ def orphans(
     force: Annotated[
         bool, typer.Option("--force", help="Even files of the last day, if --older-than says so.")
     ] = False,
+    also_below: AlsoBelow = None,
     delete: Delete = False,
     warehouse: o.Warehouse = None,
     catalog: o.Catalog = None,
@@ -275,7 +287,9 @@ def orphans(
     moment = _moment(older_than)
 
     def run(found: Table) -> Report:
-        return found.remove_orphan_files(moment, location, force=force, dry_run=not delete)
+        return found.remove_orphan_files(
+            moment, location, force=force, dry_run=not delete, also_below=also_below
+        )
 
     _run(table, run, warehouse, catalog, output, quiet)
 
@@ -285,6 +299,7 @@ def vacuum(
     retain_hours: Annotated[
         float | None, typer.Option("--retain-hours", help="Keep so much; a week by default.")
     ] = None,
+    also_below: AlsoBelow = None,
     delete: Delete = False,
     warehouse: o.Warehouse = None,
     catalog: o.Catalog = None,
@@ -294,7 +309,7 @@ def vacuum(
     """Expire snapshots and find orphans of a retention, and with --delete remove them."""
 
     def run(found: Table) -> Report:
-        return found.vacuum(retain_hours, dry_run=not delete)
+        return found.vacuum(retain_hours, dry_run=not delete, also_below=also_below)
 
     _run(table, run, warehouse, catalog, output, quiet)
 

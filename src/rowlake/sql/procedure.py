@@ -27,6 +27,7 @@ REQUIRED = object()
 
 # Arguments are strings unless named here; times may be text, timestamps or milliseconds.
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "also_below": ((list, str), "an array of folders, or text with commas"),
     "check_duplicate_files": (bool, "true or false"),
     "clean_expired_metadata": (bool, "true or false"),
     "columns": (list, "an array, like array('a', 'b')"),

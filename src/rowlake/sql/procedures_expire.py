@@ -23,6 +23,7 @@ def _expire_snapshots(
     stream_results: bool | None,
     snapshot_ids: Sequence[int] | None,
     clean_expired_metadata: bool | None,
+    also_below: Sequence[str] | str | None,
 ) -> pa.Table:
     report = table_of(lake, table).expire_snapshots(
         moment(lake, older_than),
@@ -31,6 +32,7 @@ def _expire_snapshots(
         stream_results=bool(stream_results),
         snapshot_ids=snapshot_ids,
         clean_expired_metadata=bool(clean_expired_metadata),
+        also_below=also_below,
     )
     return longs(
         deleted_data_files_count=report.deleted_data_files_count,
@@ -52,5 +54,6 @@ PROCEDURES: dict[str, Procedure] = {
         stream_results=None,
         snapshot_ids=None,
         clean_expired_metadata=None,
+        also_below=None,
     ),
 }

@@ -51,5 +51,6 @@ PROCEDURES: dict[str, Procedure] = {
         prefix_listing=False,
         stream_results=False,
         force=False,
+        also_below=None,
     ),
 }

@@ -179,6 +179,10 @@ class Storage:
                 _check_bucket(filesystem, split(prefix).authority)
         return found
 
+    def _find_without_links(self, prefix: str, *, recursive: bool) -> list[local.Entry]:
+        with _failing(prefix, self.properties):
+            return local.find(split(prefix).path, recursive=recursive)
+
     def make_folder(self, location: str) -> None:
         """Make a folder and those above it; one there is fine."""
         filesystem, path = self.resolve(location)
@@ -196,6 +200,15 @@ class Storage:
                 filesystem.delete_dir(parts.path)
         return None
 
+    def delete_empty_folders(self, location: str) -> None:
+        """Delete a folder and those below it as far as they are empty; none there is fine."""
+        parts = split(location)
+        with _failing(location, self.properties):
+            if parts.is_local:
+                local.delete_empty_folders(parts.path)
+            elif not any(True for _ in self.list(location)):
+                self.delete_folder(location)
+
     def list(self, prefix: str) -> Iterator[FileInfo]:
         """Yield every file below a folder; nothing where there is no such folder."""
         for found in self._find(prefix, recursive=True):
@@ -208,13 +221,20 @@ class Storage:
         *,
         enters: Callable[[str], bool] = lambda _: True,
         is_flat: bool = False,
+        on_link: Callable[[str], None] = lambda _: None,
     ) -> Iterator[pa.Table]:
         """Yield every file below a folder as tables of `listing.LISTING`.
 
-        Folders near the top whose name `enters` refuses are left out.
+        Folders near the top whose name `enters` refuses are left out. Symbolic links are not
+        followed: `on_link` is told where each is.
         """
+        find = self._find_without_links if split(prefix).is_local else self._find
         return listing.list_columns(
-            prefix, lambda at, deep: self._find(at, recursive=deep), enters, is_flat=is_flat
+            prefix,
+            lambda at, deep: find(at, recursive=deep),
+            enters,
+            is_flat=is_flat,
+            on_link=on_link,
         )
 
 

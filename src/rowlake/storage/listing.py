@@ -19,9 +19,12 @@ from rowlake.storage.locations import split
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rowlake.storage.local import Entry
     from rowlake.storage.locations import Parts
 
-    Find = Callable[[str, bool], list[fs.FileInfo]]
+    Found = list[fs.FileInfo] | list[Entry]
+    Find = Callable[[str, bool], Found]
+    OnLink = Callable[[str], None]
     Enters = Callable[[str], bool]
 
 # Large strings: the locations of some million files do not fit the offsets of small ones.
@@ -40,40 +43,46 @@ LEVELS = 4
 _NS_PER_MS = 10**6
 
 
-def list_columns(folder: str, find: Find, enters: Enters, *, is_flat: bool) -> Iterator[pa.Table]:
+def list_columns(
+    folder: str, find: Find, enters: Enters, *, is_flat: bool, on_link: OnLink = lambda _: None
+) -> Iterator[pa.Table]:
     """Yield the files below a folder.
 
     `find(location, recursive)` returns what is below a location. `enters(name)` says whether a
     folder near the top is looked into; deeper ones always are. `is_flat` lists all in one request
-    after another, which suits object stores with few files in each of many folders.
+    after another, which suits object stores with few files in each of many folders. `on_link` is
+    told of symbolic links, where `find` tells them.
     """
     parts = split(folder)
     root = parts.location_of(parts.path.rstrip("/") or "/")
     if is_flat:
-        yield _table(parts, find(root, True))
+        yield _table(parts, find(root, True), on_link)
         return
     with ThreadPoolExecutor(LOCAL_THREADS if parts.is_local else REMOTE_THREADS) as pool:
         pending = [root]
         for _ in range(LEVELS):
             opened = list(pool.map(lambda at: find(at, False), pending))
-            yield from (_table(parts, found) for found in opened)
+            yield from (_table(parts, found, on_link) for found in opened)
             pending = [
                 _location(parts, one) for some in opened for one in some if _is_entered(one, enters)
             ]
             if not pending or len(pending) >= ENOUGH_FOLDERS:
                 break
-        yield from pool.map(lambda at: _table(parts, find(at, True)), pending)
+        yield from pool.map(lambda at: _table(parts, find(at, True), on_link), pending)
 
 
-def _is_entered(found: fs.FileInfo, enters: Enters) -> bool:
+def _is_entered(found: fs.FileInfo | Entry, enters: Enters) -> bool:
     return bool(found.type == fs.FileType.Directory) and enters(found.base_name)
 
 
-def _location(parts: Parts, found: fs.FileInfo) -> str:
+def _location(parts: Parts, found: fs.FileInfo | Entry) -> str:
     return parts.location_of(found.path)
 
 
-def _table(parts: Parts, found: list[fs.FileInfo]) -> pa.Table:
+def _table(parts: Parts, found: Found, on_link: OnLink) -> pa.Table:
+    for one in found:
+        if getattr(one, "is_link", False):
+            on_link(_location(parts, one))
     files = [one for one in found if one.type == fs.FileType.File]
     if not files:
         return LISTING.empty_table()

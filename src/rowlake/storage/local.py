@@ -13,6 +13,9 @@ import stat
 import uuid
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
+
+from pyarrow import fs
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -21,6 +24,7 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+_FILE, _FOLDER = fs.FileType.File, fs.FileType.Directory
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
@@ -131,6 +135,74 @@ def delete(path: str) -> None:
 
 
 def delete_folder(path: str) -> None:
-    """Delete a folder with all in it; none there is fine."""
-    if Path(path).exists():
+    """Delete a folder with all in it; none there is fine.
+
+    Links are deleted, never followed: of a folder that is a link itself only the link goes.
+    """
+    if Path(path).is_symlink():
+        delete(str(Path(path)))
+    elif os.path.lexists(path):
         shutil.rmtree(path)
+
+
+def delete_empty_folders(path: str) -> None:
+    """Delete a folder and those below it as far as there is nothing in them; follow no link."""
+    if Path(path).is_symlink():
+        return
+    for folder, _, _ in os.walk(path, topdown=False, followlinks=False):
+        with suppress(OSError):
+            os.rmdir(folder)  # noqa: PTH106 - refuses a folder with anything in it, and a link
+
+
+class Entry(NamedTuple):
+    """One thing in a folder; its names are those of pyarrow's `FileInfo`."""
+
+    path: str
+    base_name: str
+    type: fs.FileType
+    size: int | None = None
+    mtime_ns: int | None = None
+    is_link: bool = False
+
+
+def find(path: str, *, recursive: bool) -> list[Entry]:
+    """Return what is in a folder, with all below it or not; links are told but not followed.
+
+    No folder there is fine. Only regular files count as files.
+    """
+    found: list[Entry] = []
+    pending = [path]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                some = [_entry(entry) for entry in entries]
+        except FileNotFoundError:
+            continue
+        found += some
+        if recursive:
+            pending += [one.path for one in some if one.type is _FOLDER]
+    return found
+
+
+def _entry(entry: os.DirEntry[str]) -> Entry:
+    # What kind it is the folder itself tells; only for sizes and times a file is looked at.
+    if entry.is_file(follow_symlinks=False) and _is_text(entry.name):
+        try:
+            stat = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:  # deleted while it was listed
+            return Entry(entry.path, entry.name, fs.FileType.NotFound)
+        return Entry(entry.path, entry.name, _FILE, stat.st_size, stat.st_mtime_ns)
+    if entry.is_dir(follow_symlinks=False) and _is_text(entry.name):
+        return Entry(entry.path, entry.name, _FOLDER)
+    return Entry(entry.path, entry.name, fs.FileType.Unknown, is_link=entry.is_symlink())
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name is text; any bytes may be one on this machine."""
+    if name.isascii():
+        return True
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

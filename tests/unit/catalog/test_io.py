@@ -11,6 +11,8 @@ from rowlake.catalog.io import IMPLEMENTATION, OURS, StorageFileIO
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rowlake.catalog.handle import TableHandle
+
 
 @pytest.fixture
 def io() -> StorageFileIO:
@@ -45,3 +47,10 @@ def test_failures_are_those_that_pyiceberg_expects(io: StorageFileIO, tmp_path: 
 
 def test_it_travels(io: StorageFileIO) -> None:
     assert pickle.loads(pickle.dumps(io)).properties == io.properties
+
+
+def test_pyicebergs_table_objects_keep_the_kind_of_their_catalog(table: TableHandle) -> None:
+    handed_out = table.to_pyiceberg()
+    assert isinstance(handed_out.catalog, type(table.catalog))
+    assert handed_out.catalog.name == table.catalog.name
+    assert handed_out.refresh().metadata == table.metadata

@@ -117,22 +117,34 @@ CALLS = [
     ),
     (
         "expire ns.t --older-than 1970-01-01T00:00:01+00:00 --retain-last 3 --dry-run "
-        "--snapshot-id 7 --snapshot-id 8 --clean-expired-metadata",
+        "--snapshot-id 7 --snapshot-id 8 --clean-expired-metadata --also-below /x --also-below /y",
         (
             "expire_snapshots",
             (1000, 3),
-            DRY | {"snapshot_ids": [7, 8], "clean_expired_metadata": True},
+            DRY
+            | {
+                "snapshot_ids": [7, 8],
+                "clean_expired_metadata": True,
+                "also_below": ["/x", "/y"],
+            },
         ),
     ),
     (
         "orphans ns.t --location /x --force",
-        ("remove_orphan_files", (None, "/x"), DRY | {"force": True}),
+        ("remove_orphan_files", (None, "/x"), DRY | {"force": True, "also_below": None}),
     ),
     (
-        "orphans ns.t --delete",
-        ("remove_orphan_files", (None, None), {"force": False, "dry_run": False}),
+        "orphans ns.t --delete --also-below /x",
+        (
+            "remove_orphan_files",
+            (None, None),
+            {"force": False, "dry_run": False, "also_below": ["/x"]},
+        ),
     ),
-    ("vacuum ns.t --retain-hours 200 --delete", ("vacuum", (200.0,), {"dry_run": False})),
+    (
+        "vacuum ns.t --retain-hours 200 --delete",
+        ("vacuum", (200.0,), {"dry_run": False, "also_below": None}),
+    ),
     (
         "erase ns.t --where id=7",
         ("erase", (), DRY | {"where": "id=7", "drop_tags": False}),

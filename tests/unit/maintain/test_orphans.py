@@ -185,11 +185,16 @@ def test_folders_of_properties_are_searched_too(lake: Lake, tmp_path: Path) -> N
     outside = {"write.data.path": f"{tmp_path}/d", "write.metadata.path": f"{tmp_path}/m"}
     table = lake.create_table("db.o", SALES, properties=outside)
     table.append(sales(4))
-    left = {put(tmp_path, "d/x"), put(tmp_path, "m/y"), put(table.location, "z")}
+    left = {put(tmp_path, "m/y"), put(table.location, "z")}
+    there = put(tmp_path, "d/x")
     age(tmp_path / "d")
     age(tmp_path / "m")
-    report = table.remove_orphan_files(dry_run=False)
+    report = table.remove_orphan_files()
     assert set(report.orphan_file_location) == left
+    (skipped,) = report.skipped_folders
+    assert skipped.startswith(f"{tmp_path}/d: outside of the table's own folders")
+    report = table.remove_orphan_files(dry_run=False, also_below=f"{tmp_path}/d")
+    assert set(report.orphan_file_location) == {*left, there}
     assert table.arrow().num_rows == 4
 
 
@@ -199,7 +204,7 @@ def test_a_folder_that_another_table_writes_to_is_left_alone(lake: Lake, tmp_pat
     lake.create_table("db.p", SALES, properties=shared).append(sales(4))
     put(tmp_path, "d/x")
     age(tmp_path / "d")
-    report = table.remove_orphan_files()
+    report = table.remove_orphan_files(also_below=[str(tmp_path)])
     assert report.orphan_file_location == ()
     assert report.skipped_folders == (f"{tmp_path}/d: shared with db.p",)
 

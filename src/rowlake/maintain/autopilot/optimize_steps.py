@@ -138,6 +138,8 @@ def _expire(handle: TableHandle, engine: Engine, step: Step, limits: Limits) -> 
     handle, report = expire_snapshots(handle, engine, stream_results=True)
     count = count_text(len(report.expired_snapshot_ids), "snapshot")
     text = f"{count} expired, {count_text(report.deleted_data_files_count, 'data file')} went"
+    if report.left_foreign_count:
+        text += f", {count_text(report.left_foreign_count, 'file')} outside of the table left"
     return Outcome(handle, report, text)
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.catalog.ownership import NAMED, ownership_of
 from rowlake.commit.manifests import ManifestCommit
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import CommitConflictError, InvalidStatementError, shown
@@ -30,7 +31,7 @@ from rowlake.iceberg.manifest_rewrite import Clustering
 from rowlake.iceberg.metadata import view_of
 from rowlake.iceberg.refs import drop_ref
 from rowlake.maintain.cleanup.erase_search import files_holding
-from rowlake.maintain.cleanup.expire import expire_snapshots
+from rowlake.maintain.cleanup.expire import ExpireSnapshotsReport, expire_snapshots
 from rowlake.maintain.cleanup.reachable import manifests_of
 from rowlake.maintain.compact.rewrite import rewrite_files
 from rowlake.maintain.deletes.dangling import remove_dangling_deletes
@@ -43,7 +44,7 @@ from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.write import WriteOptions, view_for_write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
@@ -59,8 +60,9 @@ _BY_REWRITING = "copy-on-write"
 class EraseReport(Report):
     """What went, and the proof: `files_holding` is how many reachable files hold such a row now.
 
-    `files_searched` are all data and equality delete files that the remaining snapshots reach; of
-    them `files_read` had to be opened, metadata told of the rest.
+    `left_foreign` are files of expired snapshots outside of the table's own folders: they are left
+    alone, and may hold such rows. `files_searched` are all data and equality delete files that the
+    remaining snapshots reach; of them `files_read` had to be opened, metadata told of the rest.
     """
 
     always_shown: ClassVar[tuple[str, ...]] = ("rows_deleted", "files_searched", "files_holding")
@@ -74,6 +76,8 @@ class EraseReport(Report):
     expired_snapshot_ids: tuple[int, ...] = ()
     dropped_tags: tuple[str, ...] = ()
     held_before: tuple[str, ...] = ()
+    left_foreign: tuple[str, ...] = ()
+    left_foreign_count: int = 0
     snapshot_id: int | None = None
     dry_run: bool = False
 
@@ -89,11 +93,13 @@ def erase(
     predicate: Predicate,
     *,
     drop_tags: bool = False,
+    also_below: Sequence[str] | str | None = (),
     dry_run: bool = False,
 ) -> tuple[TableHandle, EraseReport]:
     """Remove the rows of a predicate from all that the table's metadata reaches."""
     check_outside_transaction(handle, VERB)
-    run = _Run(handle, engine, predicate)
+    ownership_of(handle, also_below)  # what it refuses is refused before anything changes
+    run = _Run(handle, engine, predicate, also_below)
     held = files_holding(run.handle, engine, predicate)
     tags = run.tags_reaching(held)
     if tags and not drop_tags and not dry_run:
@@ -122,8 +128,15 @@ def erase(
 class _Run:
     """One erasure; `handle` moves on with each commit."""
 
-    def __init__(self, handle: TableHandle, engine: Engine, predicate: Predicate) -> None:
+    def __init__(
+        self,
+        handle: TableHandle,
+        engine: Engine,
+        predicate: Predicate,
+        also_below: Sequence[str] | str | None,
+    ) -> None:
         self.handle, self.engine, self.predicate = handle, engine, predicate
+        self.also_below = also_below
 
     def round(self, held: Held, tags: list[str], report: EraseReport) -> EraseReport:
         """Rewrite, expire."""
@@ -135,18 +148,23 @@ class _Run:
         for tag in tags:
             self._drop(tag)
         reaching = self._snapshots_reaching(held.locations)
-        gone: tuple[str, ...] = ()
+        expired = ExpireSnapshotsReport()
         if reaching:
             # Nothing is older than the beginning of time: only what is named expires.
             self.handle, expired = expire_snapshots(
-                self.handle, self.engine, older_than_ms=0, snapshot_ids=reaching
+                self.handle,
+                self.engine,
+                older_than_ms=0,
+                snapshot_ids=reaching,
+                also_below=self.also_below,
             )
-            gone = expired.deleted_files
         return replace(
             report,
             rows_deleted=report.rows_deleted + deleted,
             files_rewritten=report.files_rewritten + rewritten,
-            files_deleted=report.files_deleted + len(held.locations & set(gone)),
+            files_deleted=report.files_deleted + len(held.locations & set(expired.deleted_files)),
+            left_foreign=(*report.left_foreign, *expired.left_foreign)[:NAMED],
+            left_foreign_count=report.left_foreign_count + expired.left_foreign_count,
             expired_snapshot_ids=(*report.expired_snapshot_ids, *reaching),
         )
 

@@ -3,9 +3,10 @@
 Comes in: a table handle and what to expire. Goes out: the handle after the commit and a report.
 
 Invariants: the metadata are committed before any file goes, and looked at anew after each lost
-race; an unknown outcome removes no file; a file goes only where a snapshot that expired reached it
-and no snapshot of the metadata that landed does. What cannot be removed is told, not raised. A dry
-run takes the same way on metadata that are not committed.
+race; an unknown outcome removes no file; a file goes only where a snapshot that expired reached it,
+no snapshot of the metadata that landed does, and it is the table's own (`catalog.ownership`). What
+cannot be removed, and files of others, are told, not raised. A dry run takes the same way on
+metadata that are not committed.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rowlake.catalog.ownership import ownership_of, warn_of_foreign
 from rowlake.commit.metadata import commit_metadata
 from rowlake.engine.progress import reporting
 from rowlake.errors import CommitStateUnknownError, InvalidStatementError, shown
 from rowlake.iceberg.expire import Asked, Expiry, expire_updates, expired, expiry_of, refs_lost
+from rowlake.maintain.cleanup.owned import split_owned
 from rowlake.maintain.cleanup.reachable import Kind, manifests_of
 from rowlake.maintain.cleanup.unreachable import except_locations, files_left_behind
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.model.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
     import pyarrow as pa
 
@@ -52,7 +55,8 @@ class ExpireSnapshotsReport(Report):
 
     Counts are of `deleted_files`; `failed_files` could not be deleted and are left over.
     `unread_files` are damaged metadata of expired snapshots; what only they name is left over too,
-    for `remove_orphan_files`. `snapshot_id` is the current snapshot.
+    for `remove_orphan_files`. `left_foreign` are the first of `left_foreign_count` files outside of
+    the table's own folders, which are left alone. `snapshot_id` is the current snapshot.
     """
 
     always_shown: ClassVar[tuple[str, ...]] = (*_COUNTS, "snapshot_id")
@@ -72,6 +76,8 @@ class ExpireSnapshotsReport(Report):
     deleted_files: tuple[str, ...] = field(default=(), repr=False)
     failed_files: tuple[str, ...] = ()
     unread_files: tuple[str, ...] = ()
+    left_foreign: tuple[str, ...] = ()
+    left_foreign_count: int = 0
     seconds: float = 0.0
 
     def rows(self) -> list[tuple[str, str]]:
@@ -94,12 +100,14 @@ def expire_snapshots(
     stream_results: bool = False,
     snapshot_ids: Iterable[int] | None = None,
     clean_expired_metadata: bool = False,
+    also_below: Sequence[str] | str | None = (),
     dry_run: bool = False,
 ) -> tuple[TableHandle, ExpireSnapshotsReport]:
     """Expire snapshots by age and number, or by id, and delete the files that only they reached.
 
     Without arguments the table's `history.expire.*` say what goes: what is older than five days,
     but the last snapshot. With `stream_results` the report counts files without naming them.
+    `also_below` are folders outside of the table's own whose files may be deleted too.
     """
     check_outside_transaction(handle, "expire_snapshots")
     started = time.perf_counter()
@@ -111,14 +119,20 @@ def expire_snapshots(
         clean_expired_metadata,
     )
     _check(handle, asked, max_concurrent_deletes)
+    ownership_of(handle, also_below)  # what it refuses is refused before anything expires
     before, after, expiry = _dry_run(handle, asked) if dry_run else _committed(handle, asked)
     left = files_left_behind(before, after, engine)
+    split = split_owned(left.files, ownership_of(before, also_below))
+    left = replace(left, files=split.own)
+    warn_of_foreign(before, split.named, split.foreign_count)
     failed = [] if dry_run else _delete(left.files, after, engine, max_concurrent_deletes)
     report = _report(expiry, left, failed, names=not stream_results)
     return handle if dry_run else after, replace(
         report,
         snapshot_id=after.metadata.current_snapshot_id,
         dry_run=dry_run,
+        left_foreign=split.named,
+        left_foreign_count=split.foreign_count,
         seconds=time.perf_counter() - started,
     )
 

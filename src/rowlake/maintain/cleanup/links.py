@@ -35,9 +35,20 @@ def linked_locations(
     return pa.chunked_array(found)
 
 
+def link_targets(links: Iterable[str], places: Iterable[str]) -> list[str]:
+    """Return what links below places lead to, where that is below a place too, as it is listed."""
+    found: list[str] = []
+    ends = {os.path.realpath(split(link).path) for link in links if split(link).is_local}
+    for place in places:
+        parts = split(place)
+        real_place = os.path.realpath(parts.path)
+        rests = (_inside(end, real_place) for end in sorted(ends))
+        found += [parts.path.rstrip("/") + rest for rest in rests if rest is not None]
+    return found
+
+
 def _below(named: pa.ChunkedArray, place: str, equal: Equality) -> list[pa.Array]:
     paths = identified(named, equal).with_prefix(("", ""))
-    paths = paths.filter(pc.invert(pc.starts_with(paths, f"{place}/")))
     if not len(paths):
         return []
     folders = pc.replace_substring_regex(paths, _PARENT, "")
@@ -46,6 +57,7 @@ def _below(named: pa.ChunkedArray, place: str, equal: Equality) -> list[pa.Array
         _moved(paths.filter(pc.equal(folders, folder)), folder, place + rest)
         for folder in pc.unique(folders).to_pylist()
         if (rest := _inside(os.path.realpath(folder), real_place)) is not None
+        and place + rest != folder
     ]
 
 

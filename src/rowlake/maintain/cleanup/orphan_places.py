@@ -1,8 +1,10 @@
 """The folders of a table: its location, and those outside of it that its properties name.
 
-A folder outside of the table's location may be shared: several tables may write to one
-`write.data.path`, and the names of files do not say whose they are. Such a folder is looked into
-only where no other table of the catalog has anything to do with it.
+The metadata only says where the table's files may be: a folder is looked into where it belongs to
+the table (`catalog.ownership`), or the owner allowed it. Even then a folder outside of the table's
+location may be shared: several tables may write to one `write.data.path`, and the names of files do
+not say whose they are. Such a folder is looked into only where no other table of the catalog has
+anything to do with it.
 """
 
 from __future__ import annotations
@@ -21,9 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.ownership import Ownership
     from rowlake.maintain.cleanup.identity import Equality
 
 _SQLITE = "sqlite:///"
+NOT_OWN = (
+    "outside of the table's own folders; name it in also_below or in the catalog's property "
+    "rowlake.allowed-locations where its files are the table's"
+)
 # The last two are the older names that Iceberg still reads.
 PATH_PROPERTIES = (
     "write.data.path",
@@ -47,17 +54,22 @@ class Places:
     is_elsewhere: bool = False
 
 
-def own_places(handle: TableHandle, equal: Equality) -> Places:
-    """Return the table's folders that it does not share, none inside another."""
-    location, *outside = _folders(handle, equal)
+def own_places(handle: TableHandle, equal: Equality, owned: Ownership) -> Places:
+    """Return the table's folders that are its own and that it does not share, none in another."""
+    location = folder_location(handle.metadata.location)
+    folders = own_folders(handle)
+    own = _outermost([one for one in folders if owned.has_folder(one)], equal)
+    skipped = [f"{one}: {NOT_OWN}" for one in dict.fromkeys(folders) if not owned.has_folder(one)]
+    places = [one for one in own if one == location]
+    outside = [one for one in own if one != location]
     if not outside:
-        return Places((location,))
+        return Places(tuple(places), tuple(skipped))
     try:
         others = _folders_of_others(handle, equal)
     except RowlakeError as error:
         reason = f"the other tables of the catalog could not be read ({error})"
-        return Places((location,), tuple(f"{folder}: {reason}" for folder in outside))
-    places, skipped = [location], []
+        skipped += [f"{folder}: {reason}" for folder in outside]
+        return Places(tuple(places), tuple(skipped))
     for folder in outside:
         sharing = [name for name, theirs in others if _overlap(folder, theirs, equal)]
         if sharing:
@@ -67,7 +79,7 @@ def own_places(handle: TableHandle, equal: Equality) -> Places:
     return Places(tuple(places), tuple(skipped))
 
 
-def given_place(handle: TableHandle, location: str, equal: Equality) -> Places:
+def given_place(handle: TableHandle, location: str, equal: Equality, owned: Ownership) -> Places:
     """Return the place that a caller names.
 
     Outside of the table's own folders it may hold other tables: those of the catalog are left
@@ -79,7 +91,8 @@ def given_place(handle: TableHandle, location: str, equal: Equality) -> Places:
         )
     place = folder_location(location.strip())
     path = paths_of([place], equal)[0]
-    if is_inside(_keys_of([place], equal)[0], _keys_of(own_folders(handle), equal)):
+    own = [folder for folder in own_folders(handle) if owned.has_folder(folder)]
+    if is_inside(_keys_of([place], equal)[0], _keys_of(own, equal)):
         return Places((place,))
     protected = []
     for name, folders in _folders_of_others(handle, equal):
@@ -134,10 +147,10 @@ def _keys_of(locations: Sequence[str], equal: Equality) -> list[str]:
     ]
 
 
-def _folders(handle: TableHandle, equal: Equality) -> list[str]:
-    """Return the table's folders, its location first, without those that are inside another."""
+def _outermost(folders: Sequence[str], equal: Equality) -> list[str]:
+    """Return folders without those that are inside an earlier one."""
     kept: list[str] = []
-    for folder in own_folders(handle):
+    for folder in folders:
         if not kept or not is_inside(_keys_of([folder], equal)[0], _keys_of(kept, equal)):
             kept.append(folder)
     return kept

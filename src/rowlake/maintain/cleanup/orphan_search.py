@@ -1,9 +1,9 @@
 """Where orphans are looked for, and which of the files found there may be orphans at all.
 
 Comes in: a table and what the caller asked for. Goes out: `Candidates`: files older than the
-limit, none of them hidden (names that begin with `_` or `.`, but for partition folders), and the
-metadata files of any table that lie there, of any age. What the storage does not date is never a
-candidate.
+limit, none of them hidden (names that begin with `_` or `.`, but for partition folders and what a
+killed writer left), and the metadata files of any table that lie there, of any age. What the
+storage does not date is never a candidate, nor is what only a symbolic link leads to.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ SHORTEST_AGE_MS = 24 * MS_PER_HOUR
 # Where Delta Lake and Hudi keep what Iceberg keeps in metadata files.
 OTHER_LOGS = ("_delta_log", ".hoodie")
 MODES = ("ERROR", "IGNORE", "DELETE")
+# What a writer that was killed leaves beside a file of this machine (`storage.local`).
+_LEFT_BY_WRITERS = r"/\.[0-9a-f]{32}\.tmp$"
 _METADATA_FILES = (".metadata.json", ".metadata.json.gz", "/metadata/version-hint.text")
 
 
@@ -57,11 +59,15 @@ class Search:
 
 @dataclass(frozen=True)
 class Candidates:
-    """What was found: files that may be orphans, metadata files of tables, other formats' logs."""
+    """What was found: files that may be orphans, metadata files of tables, other formats' logs.
+
+    `links` are symbolic links, which were not followed.
+    """
 
     files: pa.Table
     metadata_files: pa.Table
     logs: frozenset[str] = frozenset()
+    links: tuple[str, ...] = ()
 
 
 def checked_mode(mode: str) -> str:
@@ -93,21 +99,31 @@ def search(handle: TableHandle, wanted: Search, reporter: Reporter) -> Candidate
     hidden = Hidden(handle)
     files, metadata_files, count = [LISTING.empty_table()], [LISTING.empty_table()], 0
     logs: set[str] = set()
+    links: list[str] = []
     for place in wanted.where.places:
-        for found in _found(handle, place, wanted, hidden):
+        for found in _found(handle, place, wanted, hidden, links):
             count += found.num_rows
             reporter.update(count, 0)
             logs |= _logs(found)
             visible = found if wanted.file_list is not None else hidden.without(found, place)
             metadata_files.append(_metadata_files(visible))
             files.append(_old(visible, wanted.older_than_ms))
-    return Candidates(pa.concat_tables(files), pa.concat_tables(metadata_files), frozenset(logs))
+    return Candidates(
+        pa.concat_tables(files),
+        pa.concat_tables(metadata_files),
+        frozenset(logs),
+        tuple(sorted(links)),
+    )
 
 
-def _found(handle: TableHandle, place: str, wanted: Search, hidden: Hidden) -> Iterable[pa.Table]:
+def _found(
+    handle: TableHandle, place: str, wanted: Search, hidden: Hidden, links: list[str]
+) -> Iterable[pa.Table]:
     if wanted.file_list is not None:
         return [_of_list(wanted.file_list, place, wanted.equal)]
-    return handle.storage.listing(place, enters=hidden.is_entered, is_flat=wanted.is_flat)
+    return handle.storage.listing(
+        place, enters=hidden.is_entered, is_flat=wanted.is_flat, on_link=links.append
+    )
 
 
 def _logs(files: pa.Table) -> set[str]:
@@ -166,6 +182,8 @@ class Hidden:
         if self._partitions:
             shown = "|".join(map(re.escape, self._partitions))
             below = pc.replace_substring_regex(below, f"/(?:{shown})", "/partition=")
+        if pc.any(pc.match_substring(below, "/.")).as_py():
+            below = pc.replace_substring_regex(below, _LEFT_BY_WRITERS, "/left")
         return pc.or_(pc.match_substring(below, "/_"), pc.match_substring(below, "/."))
 
 

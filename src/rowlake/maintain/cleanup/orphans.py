@@ -3,23 +3,26 @@
 Order is what makes it safe: the storage is listed first and the newest metadata read after, so
 that a file that was committed while the listing ran is known; before each batch of deletions the
 metadata is looked at again, and what it names by then stays. Metadata that cannot be read whole
-ends the work with nothing removed.
+ends the work with nothing removed. Only folders that belong to the table, or that the caller names,
+are looked into, and nothing goes that a symbolic link leads to.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.catalog.ownership import NAMED, ownership_of
 from rowlake.catalog.purge import GC_ENABLED
 from rowlake.catalog.tables import refresh
 from rowlake.engine.progress import reporting
 from rowlake.errors import CommitConflictError, InvalidStatementError, shown
 from rowlake.maintain.cleanup.identity import equality
-from rowlake.maintain.cleanup.orphan_places import given_place, own_places
+from rowlake.maintain.cleanup.links import link_targets
+from rowlake.maintain.cleanup.orphan_places import given_place, own_places, paths_of
 from rowlake.maintain.cleanup.orphan_search import (
     Search,
     age_limit,
@@ -30,9 +33,10 @@ from rowlake.maintain.cleanup.orphan_search import (
 from rowlake.maintain.cleanup.sieve import Sieve, foreign_among, newly_known, sifted
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.model.report import Report
+from rowlake.storage.places import are_below_without_links
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
@@ -49,6 +53,8 @@ class RemoveOrphanFilesReport(Report):
     """What was found and removed; with `dry_run` what would be.
 
     `failures` could not be deleted; `skipped_folders` were not looked into, with the reason.
+    `left_foreign` are the first of `left_foreign_count` symbolic links, and of files that are
+    reached only through one: they are left alone.
     """
 
     always_shown: ClassVar[tuple[str, ...]] = ("orphan_files_count", "dry_run")
@@ -61,10 +67,12 @@ class RemoveOrphanFilesReport(Report):
     dry_run: bool = True
     skipped_folders: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+    left_foreign: tuple[str, ...] = ()
+    left_foreign_count: int = 0
 
     def rows(self) -> list[tuple[str, str]]:
         """Return (name, value) of what is worth showing; of long lists the first few."""
-        lists = {"orphan_file_location", "failures", "skipped_folders"}
+        lists = {"orphan_file_location", "failures", "skipped_folders", "left_foreign"}
         short = {name.replace("_", " "): shown(getattr(self, name)) for name in lists}
         return [(name, short.get(name, value)) for name, value in super().rows()]
 
@@ -76,6 +84,7 @@ class Found:
     handle: TableHandle
     sieve: Sieve
     skipped: tuple[str, ...]
+    foreign: tuple[str, ...] = ()
 
     @property
     def locations(self) -> pa.ChunkedArray:
@@ -103,23 +112,25 @@ def remove_orphan_files(
     prefix_listing: bool = False,
     stream_results: bool = False,
     force: bool = False,
+    also_below: Sequence[str] | str | None = (),
 ) -> tuple[TableHandle, RemoveOrphanFilesReport]:
     """Find the files below a table that its metadata does not name, and remove them.
 
     `older_than` defaults to three days ago. `location` defaults to the table's own and to those
-    that its properties name. `file_list_view` has file_path and last_modified, and is looked at
-    instead of a listing. Raises InvalidStatementError for arguments, for a table that must keep
-    its files, and where it cannot be told whose a file is; CorruptTableError where the metadata
-    is damaged. Files are removed in the last step only.
+    that its properties name, where they are its own or below `also_below`. `file_list_view` has
+    file_path and last_modified, and is looked at instead of a listing. Raises InvalidStatementError
+    for arguments, for a table that must keep its files, and where it cannot be told whose a file
+    is; CorruptTableError where the metadata is damaged. Files are removed in the last step only.
     """
     check_outside_transaction(handle, VERB)
     _check_deletes(max_concurrent_deletes)
     equal = equality(equal_schemes, equal_authorities)
+    owned = ownership_of(handle, also_below)
     wanted = Search(
         older_than_ms=age_limit(older_than, force=force),
-        where=own_places(handle, equal)
+        where=own_places(handle, equal, owned)
         if location is None
-        else given_place(handle, location, equal),
+        else given_place(handle, location, equal, owned),
         equal=equal,
         mismatch_mode=checked_mode(prefix_mismatch_mode),
         is_flat=prefix_listing,
@@ -158,11 +169,24 @@ def find_orphans(handle: TableHandle, engine: Engine, wanted: Search) -> Found:
     newest = _refreshed(handle)
     check_gc(newest)
     foreign = foreign_among(newest, candidates, wanted)
-    folders = (*foreign, *wanted.where.protected)
+    targets = link_targets(candidates.links, wanted.where.places)
+    folders = (*foreign, *wanted.where.protected, *paths_of(targets, wanted.equal))
     with reporting("comparing with metadata", engine.progress):
         sieve = sifted(newest, engine, candidates.files, wanted, folders)
     named = (f"{folder}: another table's" for folder in foreign)
-    return Found(newest, sieve, (*wanted.where.skipped, *named))
+    found = Found(newest, sieve, (*wanted.where.skipped, *named), candidates.links)
+    return _without_linked(found)
+
+
+def _without_linked(found: Found) -> Found:
+    """Return the orphans that are where they seem to be, with no link on the way."""
+    places = found.sieve.wanted.where.places
+    is_straight = are_below_without_links(found.locations, places)
+    if is_straight.all():
+        return found
+    linked = found.locations.filter(pa.array(~is_straight)).to_pylist()
+    foreign = (*found.foreign, *linked)
+    return replace(found, sieve=found.sieve.where(is_straight), foreign=foreign)
 
 
 def remove_found(
@@ -178,15 +202,15 @@ def remove_found(
     total = found.sieve.files.num_rows
     with reporting("removing orphan files", engine.progress) as reporter:
         while rest.sieve.files.num_rows:
-            rest = _looked_at_again(rest, engine)
+            rest = _without_linked(_looked_at_again(rest, engine))
             batch = rest.sieve.files.slice(0, BATCH)
             left += rest.handle.storage.delete(batch["location"].to_pylist(), threads=threads)
             removed.append(batch)
-            rest = Found(rest.handle, rest.sieve.after(BATCH), rest.skipped)
+            rest = replace(rest, sieve=rest.sieve.after(BATCH))
             done += batch.num_rows
             reporter.update(done, total)
     files = pa.concat_tables([found.sieve.files.slice(0, 0), *removed])
-    return Found(rest.handle, found.sieve.of(files), found.skipped), left
+    return replace(rest, sieve=found.sieve.of(files)), left
 
 
 def _looked_at_again(found: Found, engine: Engine) -> Found:
@@ -194,7 +218,8 @@ def _looked_at_again(found: Found, engine: Engine) -> Found:
     if newest.metadata_location == found.handle.metadata_location:
         return found
     check_gc(newest)
-    return Found(newest, newly_known(found.sieve, found.handle, newest, engine), found.skipped)
+    sieve = newly_known(found.sieve, found.handle, newest, engine)
+    return replace(found, handle=newest, sieve=sieve)
 
 
 def _refreshed(handle: TableHandle) -> TableHandle:
@@ -220,4 +245,6 @@ def _report(
         dry_run=dry_run,
         skipped_folders=found.skipped,
         failures=failures,
+        left_foreign=found.foreign[:NAMED],
+        left_foreign_count=len(found.foreign),
     )

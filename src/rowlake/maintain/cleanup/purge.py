@@ -1,9 +1,10 @@
 """A table dropped with its bytes.
 
-Comes in: the name of a table. Goes out: nothing; the table is out of the catalog, and every file
-that its metadata names is deleted, files that a snapshot marks as deleted too, as Iceberg's Java
-library does: the snapshot that had them may have expired without them. Invariant: the metadata are
-read whole before the table is dropped, so where they cannot be read all stays as it is.
+Comes in: the name of a table. Goes out: the table is out of the catalog, and every file that its
+metadata names and that is its own (`catalog.ownership`) is deleted, files that a snapshot marks as
+deleted too, as Iceberg's Java library does: the snapshot that had them may have expired without
+them. Files of others are left and told. Invariant: the metadata are read whole before the table is
+dropped, so where they cannot be read all stays as it is.
 """
 
 from __future__ import annotations
@@ -13,33 +14,64 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.catalog.tables import load_table, purge_table
+from rowlake.catalog.ownership import ownership_of, warn_of_foreign
+from rowlake.catalog.tables import load_table, purge_table, purges_itself
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.iceberg.metadata import view_of
-from rowlake.maintain.cleanup.reachable import manifests_of, metadata_files, some_at_a_time
+from rowlake.maintain.cleanup.owned import split_owned
+from rowlake.maintain.cleanup.reachable import (
+    Kind,
+    manifests_of,
+    metadata_files,
+    of_kind,
+    some_at_a_time,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from pyiceberg.catalog import Catalog
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.names import Name
 
 
-def drop_with_files(catalog: Catalog, name: Name) -> None:
-    """Drop a table and delete its files; a file that cannot be deleted is left behind."""
-    purge_table(load_table(catalog, name), locations_of)
+def drop_with_files(
+    catalog: Catalog, name: Name, *, also_below: Sequence[str] | str | None = ()
+) -> None:
+    """Drop a table and delete its files; a file that cannot be deleted is left behind.
+
+    Files outside of the table's own folders are left and logged, but for those below `also_below`.
+    """
+    handle = load_table(catalog, name)
+    if purges_itself(catalog):
+        purge_table(handle, locations_of, lambda _: False)
+        return
+    owned = ownership_of(handle, also_below)
+
+    def own_files(found: TableHandle) -> Collection[str]:
+        split = split_owned(files_of(found), owned)
+        warn_of_foreign(found, split.named, split.foreign_count)
+        locations: list[str] = pc.unique(split.own["location"]).to_pylist()
+        return locations
+
+    purge_table(handle, own_files, owned.has_folder)
 
 
 def locations_of(handle: TableHandle) -> list[str]:
     """Return every file of every snapshot, with manifests, statistics and metadata files."""
+    locations: list[str] = pc.unique(files_of(handle)["location"]).to_pylist()
+    return locations
+
+
+def files_of(handle: TableHandle) -> pa.Table:
+    """Return the same as a table of `REACHABLE`; all that manifests name counts as data."""
     manifests, view = manifests_of(handle), view_of(handle)
-    found = [metadata_files(handle)["location"], manifests["location"].cast(pa.large_string())]
+    found = [metadata_files(handle), of_kind(manifests["location"], Kind.MANIFEST)]
     for part in some_at_a_time(manifests):
         by_spec = read_manifests(part, view, handle.storage, columns=("location",), live_only=False)
         found += [
-            pa.chunked_array([pc.unique(files["location"])]).cast(pa.large_string())
+            of_kind(pa.chunked_array([pc.unique(files["location"])]), Kind.DATA)
             for files in by_spec.values()
         ]
-    chunks = [chunk for column in found for chunk in column.chunks]
-    locations: list[str] = pc.unique(pa.chunked_array(chunks, pa.large_string())).to_pylist()
-    return locations
+    return pa.concat_tables(found)

@@ -22,6 +22,7 @@ from rowlake.maintain.cleanup.reachable import (
     files_in,
     first_of_each,
     manifests_of,
+    metadata_files,
     of_kind,
     parts_of_files,
     places,
@@ -59,7 +60,7 @@ def files_left_behind(
     left = {one.snapshot_id for one in after.metadata.snapshots}
     gone = [one for one in before.metadata.snapshots if one.snapshot_id not in left]
     statistics = without(statistics_of(before), statistics_of(after))
-    if not gone:
+    if not gone and not statistics.num_rows:
         return LeftBehind(statistics)
     ours = manifests_of(after)
     theirs, unread = _readable(
@@ -76,8 +77,13 @@ def files_left_behind(
         of_kind([one.manifest_list for one in gone], Kind.MANIFEST_LIST),
         of_kind([one.manifest_list for one in after.metadata.snapshots], Kind.MANIFEST_LIST),
     )
-    parts = [files, manifests, lists, statistics]
-    return LeftBehind(pa.concat_tables(parts), (*unread, *damaged))
+    parts = pa.concat_tables([files, manifests, lists, statistics])
+    return LeftBehind(_unnamed(parts, after, ours), (*unread, *damaged))
+
+
+def _unnamed(files: pa.Table, after: TableHandle, manifests: pa.Table) -> pa.Table:
+    """Return the files that are not metadata in use: what is gone may name those as its own."""
+    return without(without(files, metadata_files(after)), of_kind(manifests["location"], Kind.DATA))
 
 
 def _readable(

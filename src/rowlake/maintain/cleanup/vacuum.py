@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from rowlake.catalog.ownership import NAMED, ownership_of
 from rowlake.errors import InvalidStatementError, shown
 from rowlake.maintain.cleanup.expire import expire_snapshots
 from rowlake.maintain.cleanup.identity import equality
@@ -22,6 +23,8 @@ from rowlake.maintain.guard import check_outside_transaction
 from rowlake.model.report import Report
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
 
@@ -32,7 +35,8 @@ DEFAULT_HOURS = 168.0
 class VacuumReport(Report):
     """The files that went (or would go, in a dry run), and the snapshots that expired.
 
-    `failures` could not be deleted and are left over.
+    `failures` could not be deleted and are left over. `left_foreign` are the first of
+    `left_foreign_count` files that are left alone since they are not the table's own.
     """
 
     always_shown: ClassVar[tuple[str, ...]] = ("files_count", "dry_run")
@@ -45,6 +49,8 @@ class VacuumReport(Report):
     dry_run: bool = True
     skipped_folders: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+    left_foreign: tuple[str, ...] = ()
+    left_foreign_count: int = 0
 
     def rows(self) -> list[tuple[str, str]]:
         """Return (name, value) of what is worth showing; of long lists the beginning."""
@@ -62,6 +68,7 @@ def vacuum(
     *,
     retain_hours: float | None = None,
     dry_run: bool = True,
+    also_below: Sequence[str] | str | None = (),
 ) -> tuple[TableHandle, VacuumReport]:
     """Expire what is older than the retention and remove the files that nothing needs then.
 
@@ -71,10 +78,15 @@ def vacuum(
     check_outside_transaction(handle, "vacuum")
     older_than_ms = int(time.time() * 1000 - checked_hours(retain_hours) * MS_PER_HOUR)
     equal = equality()
-    wanted = Search(older_than_ms, own_places(handle, equal), equal)
+    owned = ownership_of(handle, also_below)
+    wanted = Search(older_than_ms, own_places(handle, equal, owned), equal)
     found = find_orphans(handle, engine, wanted)
     after, expired = expire_snapshots(
-        found.handle, engine, older_than_ms=older_than_ms, dry_run=dry_run
+        found.handle,
+        engine,
+        older_than_ms=older_than_ms,
+        also_below=also_below,
+        dry_run=dry_run,
     )
     left: list[str] = []
     if not dry_run:
@@ -90,6 +102,8 @@ def vacuum(
         dry_run=dry_run,
         skipped_folders=found.skipped,
         failures=(*expired.failed_files, *left),
+        left_foreign=(*expired.left_foreign, *found.foreign)[:NAMED],
+        left_foreign_count=expired.left_foreign_count + len(found.foreign),
     )
 
 

@@ -1,0 +1,179 @@
+"""What belongs to a table: where its files may be deleted.
+
+The catalog decides it, never the table's metadata: `location`, properties, logs and manifests are
+written by others, and may name the files of anybody. A table owns
+
+- the folder of the metadata file that the catalog points to, for metadata;
+- the folder above, where that one is called `metadata`, for all of its files;
+- the folder that the catalog gives to a new table of this name, unless another table is there;
+- what the owner allows: the catalog's property `rowlake.allowed-locations`, and the folders that a
+  caller names (`also_below`).
+
+A file counts by where it really is: what is reached through a symbolic link is not below the
+folder that has the link.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rowlake.catalog.backend import backend_of
+from rowlake.catalog.filesystem import FileSystemCatalog
+from rowlake.catalog.metadata import METADATA_PATH
+from rowlake.errors import InvalidStatementError, shown
+from rowlake.storage.locations import folder_location, join
+from rowlake.storage.places import are_below, is_below, parent, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    import numpy.typing as npt
+    import pyarrow as pa
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table.metadata import TableMetadata
+
+    from rowlake.catalog.handle import TableHandle
+
+ALLOWED_LOCATIONS = "rowlake.allowed-locations"
+METADATA = "metadata"
+# So many foreign files are named in a report.
+NAMED = 20
+
+logger = logging.getLogger("rowlake")
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """The folders below which a table's files may be deleted.
+
+    `folders` are for data and delete files, `metadata_folders` for metadata files, manifests,
+    manifest lists and statistics.
+    """
+
+    folders: tuple[str, ...]
+    metadata_folders: tuple[str, ...]
+
+    def of_data(self, locations: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+        """Return which data and delete files are the table's."""
+        return are_below(locations, self.folders)
+
+    def of_metadata(self, locations: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+        """Return which files of the table's metadata are its own."""
+        return are_below(locations, self.metadata_folders)
+
+    def of_files(
+        self, locations: pa.ChunkedArray, is_data: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        """Return which files of both kinds are the table's."""
+        return np.where(is_data, self.of_data(locations), self.of_metadata(locations))
+
+    def has_folder(self, folder: str) -> bool:
+        """Return whether all below a folder is the table's."""
+        own = (*self.folders, *self.metadata_folders)
+        return is_below(place_of(folder), [place_of(one) for one in own])
+
+
+def ownership_of(handle: TableHandle, also_below: Sequence[str] | str | None = ()) -> Ownership:
+    """Return what belongs to a table.
+
+    Raises UnsupportedFeatureError for a table of the file-system catalog that says that it is
+    elsewhere.
+    """
+    check_place(handle.catalog, handle.identifier, handle.metadata)
+    allowed = [*allowed_locations(handle.catalog), *given_folders(also_below)]
+    default = backend_of(handle.catalog).default_location(handle.identifier)
+    own = [*_above_pointer(handle, default), *_default_folder(handle, default), *allowed]
+    pointed = [] if handle.is_staged else [parent(str(handle.metadata_location))]
+    metadata = [*pointed, *(join(folder, METADATA) for folder in own), *allowed]
+    return Ownership(tuple(dict.fromkeys(own)), tuple(dict.fromkeys(metadata)))
+
+
+def allowed_locations(catalog: Catalog) -> list[str]:
+    """Return the folders that the catalog's configuration allows."""
+    return given_folders(str(catalog.properties.get(ALLOWED_LOCATIONS, "")), ALLOWED_LOCATIONS)
+
+
+def given_folders(given: Sequence[str] | str | None, name: str = "also_below") -> list[str]:
+    """Return folders that a caller names, as a list or as text with commas."""
+    some = given.split(",") if isinstance(given, str) else list(given or ())
+    if not all(isinstance(one, str) for one in some):
+        raise InvalidStatementError(f"{name} takes folders, as a list or with commas: {given!r}.")
+    return [folder_location(one.strip()) for one in some if one.strip()]
+
+
+def _above_pointer(handle: TableHandle, default: str | None) -> list[str]:
+    """Return the table's folder, where it follows from that of its metadata file."""
+    folder, _, name = parent(handle.metadata_location or "/").rstrip("/").rpartition("/")
+    is_one = name == METADATA and not _has_other_tables(handle, folder, default)
+    return [folder] if is_one else []
+
+
+def _has_other_tables(handle: TableHandle, folder: str, default: str | None) -> bool:
+    """Return whether a folder is one that the catalog puts tables into, or above such a one."""
+    place = place_of(folder)
+    warehouse = str(handle.catalog.properties.get("warehouse") or "")
+    if place is None or place == "/" or _is_at_or_above(place, warehouse):
+        return True
+    return default is not None and place != place_of(default) and _is_at_or_above(place, default)
+
+
+def _is_at_or_above(place: str, folder: str) -> bool:
+    # The warehouse of a REST catalog may be a mere name.
+    return "/" in folder and is_below(place_of(folder), [place])
+
+
+def _default_folder(handle: TableHandle, default: str | None) -> list[str]:
+    """Return the folder that the catalog has for the table's name, unless another table is there.
+
+    One is where a table was renamed, and this one got its old name.
+    """
+    if default is None:
+        return []
+    place, pointer = place_of(default), handle.metadata_location
+    if pointer is not None and not is_below(place_of(parent(pointer)), [place]):
+        others = backend_of(handle.catalog).pointers()
+        if any(is_below(place_of(parent(one)), [place]) for one in others):
+            return []
+    return [default]
+
+
+def check_place(catalog: Catalog, identifier: Sequence[str], metadata: TableMetadata) -> None:
+    """Check that a table of the file-system catalog is where it says it is."""
+    under = getattr(catalog, "under", catalog)
+    if isinstance(under, FileSystemCatalog):
+        under.check_place(tuple(identifier), metadata)
+
+
+def next_metadata_folder(base: TableHandle, metadata: TableMetadata) -> str:
+    """Return the folder of the metadata file that a commit writes.
+
+    It is that of the current one, unless this very commit gives the table another location or
+    another `write.metadata.path`: what the metadata said before proves nothing.
+    """
+    current = parent(str(base.metadata_location))
+    before, after = (one.properties.get(METADATA_PATH) for one in (base.metadata, metadata))
+    if after:
+        return current if after == before else str(after)
+    below_location = join(metadata.location, METADATA)
+    if metadata.location.rstrip("/") != base.metadata.location.rstrip("/"):
+        return below_location
+    if before and ownership_of(base).has_folder(below_location):
+        return below_location
+    return current
+
+
+def warn_of_foreign(handle: TableHandle, foreign: Collection[str], count: int) -> None:
+    """Say in the log that files were left alone."""
+    if count:
+        logger.warning(
+            "%s: %d files were left alone, since they are outside of the table's own folders: %s. "
+            "Allow their folders by also_below or by the catalog's property %s.",
+            handle.name,
+            count,
+            shown(list(foreign)),
+            ALLOWED_LOCATIONS,
+        )
