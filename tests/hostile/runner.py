@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SECONDS = 30.0  # of waiting; a machine may be busy with other things
 CPU_SECONDS = 10
 MEMORY = 600 << 20
-LOOKS_EACH, WRITES_EACH = 12, 4
+LOOKS_EACH, WRITES_EACH = 8, 3
 GOOD = ("done", "refused", "needs Spark", "started", "ended")
 ROOT = Path(__file__).resolve().parents[2]
 

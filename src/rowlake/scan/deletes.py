@@ -231,4 +231,8 @@ def _read_keys(
             for unit in source.units
             for batch in source.read(unit, kept, _BATCH_ROWS)
         ]
-    return pa.Table.from_batches(batches, schema=schema)
+    keys = pa.Table.from_batches(batches, schema=schema)
+    if keys.num_rows < delete.record_count:  # rows would come back
+        cause = f"it has {keys.num_rows} keys, its manifest says {delete.record_count}"
+        raise CorruptTableError(delete.location, cause)
+    return keys

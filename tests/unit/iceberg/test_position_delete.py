@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from rowlake.iceberg import position_delete as pd
 from tests.scanning import STORAGE
@@ -53,3 +54,9 @@ def test_positions_are_grouped_sorted_and_distinct() -> None:
         "c": [7],
     }
     assert all(held.dtype == np.int64 for held in found.values())
+
+
+@pytest.mark.parametrize("odd", [-(2**63), -(2**62), -1, 2**63 - 1])
+def test_odd_positions_leave_the_others_sorted(odd) -> None:
+    batches = [(pa.array(["a", "a", "a"]), pa.array([1, odd, 2**62], pa.int64()))]
+    assert pd.positions_by_file(batches)["a"].tolist() == sorted([1, odd, 2**62])

@@ -15,6 +15,7 @@ from rowlake.iceberg import deletion_vector
 from rowlake.model.files import Content, DeleteFile
 from rowlake.scan import deletes as deletes_module
 from tests.scanning import (
+    equality_deletes,
     field,
     file_task,
     scan,
@@ -145,6 +146,17 @@ def test_a_false_equality_delete_file_is_named(tmp_path, data, ids, held) -> Non
         tmp_path / "e.parquet", pa.table([pa.array([value], held.type)], schema=pa.schema([held]))
     )
     made = DeleteFile(Content.EQUALITY_DELETES, path, "PARQUET", 1, 1, equality_ids=ids)
+    with pytest.raises(CorruptTableError) as raised:
+        remaining(data, made)
+    assert raised.value.location == made.location
+
+
+def test_an_equality_delete_file_of_fewer_keys_than_counted(tmp_path, data) -> None:
+    keys = pa.table({"k": ONE}, schema=pa.schema([TABLE.arrow.field("k")]))
+    made = equality_deletes(tmp_path / "keys.parquet", keys, [1])
+    assert 1 not in remaining(data, made)
+    deletes_module.clear_caches()
+    write_parquet(tmp_path / "keys.parquet", keys.slice(0, 0))
     with pytest.raises(CorruptTableError) as raised:
         remaining(data, made)
     assert raised.value.location == made.location
