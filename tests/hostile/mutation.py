@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.hostile.scene import Scene
     from tests.hostile.tables import Layout
 
-BOMB_BYTES = 1 << 30
+BOMB_BYTES = 6 << 30  # more than a case may have
 MB = 1 << 20
 
 
@@ -117,7 +117,7 @@ NUMBERS = (-1, -(2**31), -(2**63), 2**31 - 1, 2**40, 2**62, 2**63 - 1)
 
 @lru_cache(maxsize=1)
 def deflate_bomb() -> bytes:
-    """Return a gigabyte of zeros as a raw deflate stream of about a megabyte."""
+    """Return gigabytes of zeros as a raw deflate stream of some megabytes."""
     packer = zlib.compressobj(9, wbits=-15)
     once = packer.compress(bytes(MB)) + packer.flush(zlib.Z_FULL_FLUSH)
     return once * (BOMB_BYTES // MB) + b"\x03\x00"
@@ -125,13 +125,13 @@ def deflate_bomb() -> bytes:
 
 @lru_cache(maxsize=1)
 def zstandard_bomb() -> bytes:
-    """Return a gigabyte of zeros as a row of Zstandard frames."""
+    """Return gigabytes of zeros as a row of Zstandard frames."""
     once = pa.compress(bytes(MB), codec="zstd", asbytes=True)
     return once * (BOMB_BYTES // MB)
 
 
 def gzip_bomb() -> bytes:
-    """Return a gigabyte of zeros, gzipped; the checksum at the end is wrong."""
+    """Return gigabytes of zeros, gzipped; the checksum at the end is wrong."""
     return b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + deflate_bomb() + bytes(8)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SECONDS = 30.0  # of waiting; a machine may be busy with other things
 CPU_SECONDS = 10
-MEMORY = 600 << 20
+MEMORY = 2 << 30  # a block of some hundred megabytes may be unpacked, and copied
 LOOKS_EACH, WRITES_EACH = 8, 3
 GOOD = ("done", "refused", "needs Spark", "started", "ended")
 ROOT = Path(__file__).resolve().parents[2]
