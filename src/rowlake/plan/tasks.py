@@ -38,6 +38,10 @@ OPEN_FILE_BYTES = 4 * MEGABYTE
 LEAST_TASK_BYTES = 32 * MEGABYTE  # less than this is not worth a task while others are idle
 TASKS_PER_SLOT = 3
 FEW_PIECES = 20_000  # beyond, neighbours are packed together instead of by weight
+# Sizes are what metadata says, right or wrong: they never make more splits than these.
+MOST_SPLITS = 256  # of one file
+MOST_PIECES = 1_000_000  # of one spec
+MOST_BYTES = 1 << 50  # that a property can ask for
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,7 @@ def _pieces(plan: FilePlan, spec_id: int) -> Pieces:
 
 
 def _split(table: pa.Table, sizes: Numbers, split_bytes: int) -> tuple[Numbers, Numbers, Numbers]:
+    split_bytes = max(split_bytes, int(np.maximum(sizes, 0).sum(dtype=float) / MOST_PIECES))
     big = np.flatnonzero(sizes > split_bytes)
     rows, starts, lengths = np.arange(len(sizes)), np.zeros(len(sizes), dtype=np.int64), sizes
     if not len(big):
@@ -184,6 +189,7 @@ def split_starts(size: int, offsets: list[int] | None, split_bytes: int) -> list
     splits that are neither empty nor much larger than asked for.
     """
     known = offsets or []
+    split_bytes = max(split_bytes, -(-size // MOST_SPLITS))
     rising = all(a < b for a, b in pairwise(known))
     if not known or not rising or known[-1] >= size or known[0] < 0:
         count = -(-size // split_bytes)
@@ -282,6 +288,7 @@ def _property(properties: Mapping[str, str], name: str, default: int) -> int:
     text = properties.get(name)
     if text is None:
         return default
-    if not text.strip().isdecimal() or not int(text):
+    digits = text.strip().lstrip("0")
+    if not digits.isdecimal():
         raise InvalidStatementError(f"Table property {name} is {text!r}, not a number of bytes.")
-    return int(text)
+    return MOST_BYTES if len(digits) > len(str(MOST_BYTES)) else min(int(digits), MOST_BYTES)

@@ -176,7 +176,7 @@ class FileScan:
 
     def _units(self) -> list[Unit]:
         """Return the split's units that have a row to give."""
-        units = in_split(self._source.units, self._task.start, self._task.length)
+        units = in_split(self._source.units, self._task)
         predicate = self._context.predicate
         if predicate is not None and units:
             may = self._source.may_match(units, predicate, self._tested)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rowlake.model.predicate import Predicate
+    from rowlake.model.task import FileTask
     from rowlake.scan.ids import FileSchema
     from rowlake.scan.project import Columns
 
@@ -53,6 +54,6 @@ class Source(Protocol):
         """Close the file."""
 
 
-def in_split(units: list[Unit], start: int, length: int) -> list[Unit]:
-    """Return the units that start in a byte range."""
-    return [unit for unit in units if start <= unit.offset < start + length]
+def in_split(units: list[Unit], task: FileTask) -> list[Unit]:
+    """Return the units that a split reads."""
+    return [unit for unit in units if task.holds(unit.offset)]
