@@ -419,7 +419,7 @@ class Table(Maintenance):
 
     def evolve(self) -> Any:
         """Return PyIceberg's own table object, with its schema and spec builders."""
-        return self.handle.to_pyiceberg()
+        return self.handle.evolving()
 
     def _change(self, operation: str, make: Any) -> None:
         self._handle = commit.commit_metadata(self.handle, operation, make)

@@ -13,6 +13,7 @@ from pyiceberg.table.update import AddSnapshotUpdate
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.failures import meaning
 from rowlake.catalog.holding import HeldCommit, holding
+from rowlake.catalog.metadata_checks import validate_new_schemas
 from rowlake.catalog.outcome import Conflict, Fate, Landed, Outcome, Unknown, fate_of, status_of
 from rowlake.errors import InternalError, RowlakeError, StorageError
 
@@ -40,6 +41,7 @@ def commit_updates(
     looked at: a snapshot of ours in it proves that the commit landed. In a transaction the commit
     waits, and `origin` with it: what can make it anew.
     """
+    validate_new_schemas(updates)
     held = holding(handle)
     try:
         if held is not None:

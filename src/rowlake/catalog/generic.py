@@ -25,6 +25,7 @@ from pyiceberg.table.update import (
 from rowlake.catalog._compat import staged_table
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import delete_outdated
+from rowlake.catalog.metadata_checks import validate_metadata
 from rowlake.storage.filesystems import io_properties
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ class GenericBackend:
 
     def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:  # noqa: ARG002
         """Return the table as it is now."""
-        return handle_of(self.catalog, identifier, self.catalog.load_table(identifier))
+        found = handle_of(self.catalog, identifier, self.catalog.load_table(identifier))
+        validate_metadata(found.metadata, found.metadata_location or found.metadata.location)
+        return found
 
     def exists(self, identifier: Identifier) -> bool:
         """Return whether there is such a table."""

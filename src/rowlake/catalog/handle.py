@@ -50,6 +50,14 @@ class TableHandle:
         """The storage of the table's files."""
         return Storage(self.io_properties)
 
+    def evolving(self) -> Table:
+        """Return the table as PyIceberg's own object; its commits fail with rowlake's errors."""
+        from rowlake.catalog.evolving import EvolvingCatalog
+
+        table = self.to_pyiceberg()
+        table.catalog = EvolvingCatalog(self.catalog, self.name)  # type: ignore[assignment]
+        return table
+
     def to_pyiceberg(self) -> Table:
         """Return the table as PyIceberg's own object."""
         from pyiceberg.table import Table

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.tables import load_table
 from rowlake.commit.metadata import commit_metadata
-from rowlake.errors import CommitConflictError, InvalidStatementError, RowlakeError
+from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.iceberg import updates
 
 if TYPE_CHECKING:
@@ -59,13 +59,11 @@ def _built(
     handle: TableHandle, builder_of: Callable[[Any], Any], change: Callable[[Any], None]
 ) -> TableHandle:
     try:
-        with builder_of(handle.to_pyiceberg()) as builder:
+        with builder_of(handle.evolving()) as builder:
             change(builder)
     except RowlakeError:
         raise
     except Exception as error:
-        if type(error).__name__ == "CommitFailedException":
-            raise CommitConflictError("ALTER TABLE", handle.name, str(error)) from error
         if isinstance(error, (ValueError, TypeError)) or type(error).__name__ in REFUSALS:
             raise InvalidStatementError(f"Cannot change {handle.name}: {error}") from error
         raise
