@@ -33,6 +33,9 @@ CODEC = "deflate"
 BLOCK_BYTES = 256 * 1024
 _ZERO_IN_V1 = ("content", "sequence_number", "min_sequence_number")
 _CONTENTS = pa.array([0, 1], MANIFESTS.field("content").type)
+_MOST = dict.fromkeys(  # sums of them fit 32 bits
+    ("added_files_count", "existing_files_count", "deleted_files_count"), 2**29
+)
 _COUNTED = (
     "manifest_length",
     "sequence_number",
@@ -81,14 +84,27 @@ def _validate(manifests: pa.Table, location: str) -> None:
         content, path = unknown["content"][0], unknown["location"][0]
         raise CorruptTableError(location, f"manifest {path} has the unknown content {content}")
     for name in _COUNTED:
-        least = pc.min(manifests[name]).as_py()
-        if least is not None and least < 0:
-            raise CorruptTableError(location, f"a manifest has the {name} {least}")
+        least, most = (bound.as_py() for bound in pc.min_max(manifests[name]).values())
+        if least is not None and not 0 <= least <= most <= _MOST.get(name, most):
+            raise CorruptTableError(
+                location, f"a manifest has a {name} of {most if least >= 0 else least}"
+            )
+    for kind in ("added", "existing"):
+        files, rows = manifests[f"{kind}_files_count"], manifests[f"{kind}_rows_count"]
+        if pc.any(pc.and_(pc.equal(files, 0), pc.greater(rows, 0))).as_py():
+            raise CorruptTableError(location, f"a manifest has {kind} rows, but no {kind} files")
     counts = pc.value_counts(manifests["location"])
     if len(counts) < manifests.num_rows:
         paths, times = counts.flatten()
         twice = paths.filter(pc.greater(times, 1))
         raise CorruptTableError(location, f"it lists more than once: {shown(twice)}")
+
+
+def has_live_files(manifests: pa.Table) -> pa.Array:
+    """Mark the manifests that hold live files; counts missing in v1 lists count as live."""
+    counts = (manifests["added_files_count"], manifests["existing_files_count"])
+    added, existing = (pc.greater(pc.fill_null(count, 1), 0) for count in counts)
+    return pc.or_(added, existing)
 
 
 def _column(stored: pa.Array | None, field: pa.Field, count: int, location: str) -> pa.Array:

@@ -83,6 +83,8 @@ def test_a_manifest_that_is_listed_twice_is_refused(lake) -> None:
     [
         {"added_files_count": -1, "existing_files_count": 1},
         {"added_files_count": 1, "existing_files_count": -1},
+        {"added_files_count": 0},
+        {"existing_files_count": 2**31 - 1},
         {"sequence_number": -3},
         {"manifest_length": -1},
         {"partition_spec_id": 77},
@@ -170,3 +172,18 @@ def test_split_properties_of_any_length_are_numbers(lake) -> None:
     table = filled(lake)
     table.set_properties({"read.split.target-size": "9" * 5_000})
     assert lake.table(NAME).arrow().num_rows == ROWS
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_compaction_of_a_file_with_more_rows_than_its_manifest_says_is_refused(lake, count) -> None:
+    table = filled(lake)
+    table.delete("id = 3", mode="merge-on-read")
+
+    def change(rows):
+        for row in rows:
+            if row["data_file"]["content"] == 0:
+                row["data_file"]["record_count"] = count
+
+    edit_manifests(lake.table(NAME), change)
+    with pytest.raises(CorruptTableError):
+        lake.table(NAME).rewrite_data_files(options={"rewrite-all": "true"})

@@ -29,7 +29,7 @@ def manifest(**values):
         "min_sequence_number": None,
         "added_snapshot_id": 77,
         "added_files_count": 1,
-        "existing_files_count": 0,
+        "existing_files_count": 1,
         "deleted_files_count": 0,
         "added_rows_count": 100,
         "existing_rows_count": 25,

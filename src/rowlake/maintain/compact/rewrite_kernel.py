@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rowlake.errors import RowlakeError
+from rowlake.errors import CorruptTableError, RowlakeError
 from rowlake.iceberg.deletion_vector import bitmap_of
 from rowlake.maintain.compact.ahead import read_ahead
 from rowlake.model.files import WRITTEN_FILES
@@ -165,7 +165,11 @@ def _deleted_noted(
     context = replace(task.context, projection=Schema(columns.append(POSITION)))
     live = np.zeros(file.record_count, np.bool_)
     for batch in scan_kernel(ScanTask(context, (file,))):
-        live[np.asarray(batch.column(len(columns)))] = True
+        positions = np.asarray(batch.column(len(columns)))
+        if len(positions) and positions.max() >= len(live):
+            cause = f"it has more rows than the {len(live):,} that its manifest says"
+            raise CorruptTableError(file.location, cause)
+        live[positions] = True
         yield batch.select(columns.names)
     dropped = np.flatnonzero(~live)
     if len(dropped):
