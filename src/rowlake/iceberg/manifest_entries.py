@@ -79,6 +79,8 @@ class Entries:
                 raise CorruptTableError(self.manifest.location, f"it has no column {name}")
         self.validate()
         made = {part.name: self.column(part, partition) for part in layout}
+        if self.manifest.content and "referenced_data_file" in made and "file_format" in made:
+            self.validate_vectors(made["file_format"], made["referenced_data_file"])
         return pa.table([made[name] for name in layout.names], schema=layout)
 
     def validate(self) -> None:
@@ -96,6 +98,11 @@ class Entries:
             raise self.corrupt(f"an entry of this manifest of {held} files is none")
         self.validate_not_negative("record_count")
         self.validate_not_negative("data_sequence_number")
+
+    def validate_vectors(self, formats: pa.Array, referenced: pa.Array) -> None:
+        """Refuse deletion vectors of no data file (spec, Deletion Vectors): rows would come back."""
+        if pc.any(pc.and_(pc.equal(formats, "PUFFIN"), referenced.is_null())).as_py():
+            raise self.corrupt("a deletion vector does not say its data file")
 
     def is_among(self, name: str, known: tuple[int, ...], *, absent: int | None = None) -> bool:
         """Return whether every entry has one of these numbers; `absent` is what null means."""

@@ -187,3 +187,11 @@ def test_compaction_of_a_file_with_more_rows_than_its_manifest_says_is_refused(l
     edit_manifests(lake.table(NAME), change)
     with pytest.raises(CorruptTableError):
         lake.table(NAME).rewrite_data_files(options={"rewrite-all": "true"})
+
+
+def test_a_deletion_vector_of_no_data_file_is_refused(lake) -> None:
+    table = filled(lake, **{"format-version": "3"})
+    table.delete("id = 3", mode="merge-on-read")
+    edit_files(lake.table(NAME), referenced_data_file=None)
+    with pytest.raises(CorruptTableError):
+        lake.table(NAME).arrow()
