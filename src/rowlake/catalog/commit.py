@@ -13,7 +13,7 @@ from pyiceberg.table.update import AddSnapshotUpdate
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.failures import meaning
 from rowlake.catalog.holding import HeldCommit, holding
-from rowlake.catalog.metadata import validate_no_secret_updates
+from rowlake.catalog.metadata_checks import validate_updates
 from rowlake.catalog.outcome import Conflict, Fate, Landed, Outcome, Unknown, fate_of, status_of
 from rowlake.errors import InternalError, RowlakeError, StorageError
 from rowlake.secrets import cause_without_secrets, without_secrets
@@ -42,7 +42,7 @@ def commit_updates(
     looked at: a snapshot of ours in it proves that the commit landed. In a transaction the commit
     waits, and `origin` with it: what can make it anew.
     """
-    validate_no_secret_updates(updates, handle.metadata.properties)
+    validate_updates(updates, handle.metadata.properties)
     held = holding(handle)
     try:
         if held is not None:

@@ -22,7 +22,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT
 
 from rowlake.catalog._compat import without_code_of_tables
-from rowlake.catalog.metadata import validate_no_secret_updates
+from rowlake.catalog.metadata_checks import validate_updates
 from rowlake.model.properties import validate_no_secrets
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class EmbeddedCatalog(MetastoreCatalog):
     ) -> CommitTableResponse:
         """Commit updates to a table."""
         is_new = isinstance(table, StagedTable)
-        validate_no_secret_updates(updates, None if is_new else table.metadata.properties)
+        validate_updates(updates, None if is_new else table.metadata.properties)
         with without_code_of_tables(self):
             return self.whole.commit_table(table, requirements, updates)
 

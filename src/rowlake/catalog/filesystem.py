@@ -35,8 +35,8 @@ from rowlake.catalog.metadata import (
     read_metadata,
     to_bytes,
     validate,
-    validate_no_secret_updates,
 )
+from rowlake.catalog.metadata_checks import validate_updates
 from rowlake.catalog.names import folder_name, new_folder_name, quoted
 from rowlake.catalog.outdated import delete_outdated
 from rowlake.catalog.serverless import ServerlessCatalog, refuse
@@ -178,7 +178,7 @@ class FileSystemCatalog(ServerlessCatalog):
     ) -> CommitTableResponse:
         """Make the next version of a table; CommitFailedException where another made it."""
         is_new = isinstance(table, StagedTable)
-        validate_no_secret_updates(updates, None if is_new else table.metadata.properties)
+        validate_updates(updates, None if is_new else table.metadata.properties)
         identifier = table.name()
         try:
             current = self.newest(identifier)

@@ -24,6 +24,7 @@ from pyiceberg.table.update import (
 
 from rowlake.catalog._compat import staged_table, without_code_of_tables
 from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.metadata_checks import validate_metadata
 from rowlake.catalog.names import quoted
 from rowlake.catalog.outdated import delete_outdated
 from rowlake.storage.filesystems import io_properties
@@ -51,7 +52,9 @@ class GenericBackend:
         """Return the table as it is now."""
         with without_code_of_tables(self.catalog):
             table = self.catalog.load_table(identifier)
-        return handle_of(self.catalog, identifier, table)
+        found = handle_of(self.catalog, identifier, table)
+        validate_metadata(found.metadata, found.metadata_location or found.metadata.location)
+        return found
 
     def exists(self, identifier: Identifier) -> bool:
         """Return whether there is such a table."""

@@ -2,7 +2,8 @@
 
 PyIceberg writes the next metadata file where the metadata says, and deletes whatever the metadata
 log names. Through this catalog both follow rowlake's rules (`rowlake.catalog.ownership`); all else
-goes to the catalog under it.
+goes to the catalog under it. Errors are rowlake's, and PyIceberg's as well: its own retries know
+them.
 """
 
 from __future__ import annotations
@@ -10,16 +11,27 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 from pyiceberg.table import CommitTableResponse, StagedTable
 
 from rowlake.catalog.backend import backend_of
-from rowlake.catalog.metadata import validate_no_secret_updates
+from rowlake.catalog.commit import cause_of, text_of
+from rowlake.catalog.metadata_checks import validate_updates
+from rowlake.errors import CommitConflictError, CommitStateUnknownError
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
     from rowlake.catalog.handle import TableHandle
+
+
+class LostRaceError(CommitConflictError, CommitFailedException):
+    """A commit that another one overtook."""
+
+
+class UnknownOutcomeError(CommitStateUnknownError, CommitStateUnknownException):
+    """A commit whose outcome nobody can tell."""
 
 
 class GuardedCatalog:
@@ -46,11 +58,21 @@ class GuardedCatalog:
     ) -> CommitTableResponse:
         """Commit as rowlake does."""
         is_new = isinstance(table, StagedTable)
-        validate_no_secret_updates(updates, None if is_new else table.metadata.properties)
+        validate_updates(updates, None if is_new else table.metadata.properties)
         base = replace(
             self._handle, metadata=table.metadata, metadata_location=table.metadata_location
         )
-        landed = backend_of(base.catalog).commit(base, updates, requirements)
+        try:
+            landed = backend_of(base.catalog).commit(base, updates, requirements)
+        except CommitFailedException as error:
+            cause = text_of(error, base)
+            raise LostRaceError("ALTER TABLE", base.name, cause, retryable=True) from cause_of(
+                error, base
+            )
+        except CommitStateUnknownException as error:
+            raise UnknownOutcomeError(base.name, None, text_of(error, base)) from cause_of(
+                error, base
+            )
         return CommitTableResponse(
             metadata=landed.metadata, metadata_location=str(landed.metadata_location)
         )

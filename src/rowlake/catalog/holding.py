@@ -15,7 +15,8 @@ from pyiceberg.table.update import AddSnapshotUpdate
 
 from rowlake.catalog.backend import backend_of, can_commit_many
 from rowlake.catalog.filesystem import FileSystemCatalog
-from rowlake.catalog.metadata import apply_updates, validate, validate_no_secret_updates
+from rowlake.catalog.metadata import apply_updates, validate
+from rowlake.catalog.metadata_checks import validate_updates
 from rowlake.catalog.names import levels_of
 from rowlake.catalog.outcome import Conflict
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
@@ -184,7 +185,7 @@ class HoldingCatalog:
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Hold a commit of PyIceberg's."""
-        validate_no_secret_updates(updates, table.metadata.properties)
+        validate_updates(updates, table.metadata.properties)
         handle = self.held(table.name()).handle
         after = self.hold(handle, HeldCommit(updates, requirements))
         return CommitTableResponse(

@@ -11,6 +11,7 @@ import json
 import uuid
 import zlib
 from dataclasses import dataclass, field
+from io import BytesIO
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +25,13 @@ from pyiceberg.table.update import (
     AddSnapshotUpdate,
     AssertRefSnapshotId,
     RemovePropertiesUpdate,
-    SetPropertiesUpdate,
     update_table_metadata,
 )
 
 from rowlake.catalog._compat import metadata_after, next_row_id
+from rowlake.catalog.metadata_checks import ADVICE, validate_metadata
 from rowlake.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
-from rowlake.model.properties import validate_no_secrets
+from rowlake.model.schema import MAX_NESTING_READ
 from rowlake.secrets import redacted_repr
 from rowlake.storage.locations import join
 
@@ -48,7 +49,21 @@ METADATA_PATH = "write.metadata.path"
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 FORMAT_VERSIONS = (1, 2, 3)
 _GZIP_MAGIC = b"\x1f\x8b"
-_ADVICE = "Restore the file, or register an older metadata file of the table."
+_ADVICE = ADVICE
+# What compressed metadata may unpack to: real one shrinks to a tenth, rarely to a fiftieth.
+RATIO = 100
+LEAST_LIMIT_BYTES = 64 * 1024 * 1024  # below this any ratio will do
+MOST_BYTES = 1024 * 1024 * 1024
+_UNREADABLE = (
+    ValidationError,
+    PydanticValidationError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 @dataclass(frozen=True)
@@ -95,20 +110,6 @@ def apply_updates(
     """
     _check_order(base, updates)
     return _complete(metadata_after(base, tuple(_lenient(base, updates)), base_location))
-
-
-def validate_no_secret_updates(
-    updates: Sequence[TableUpdate], known: Mapping[str, str] | None = None
-) -> None:
-    """Refuse updates that would write a secret; `known` are properties that the table has."""
-    known = known or {}
-    for update in updates:
-        if isinstance(update, SetPropertiesUpdate):
-            fresh = {key: one for key, one in update.updates.items() if known.get(key) != one}
-            validate_no_secrets(fresh)
-        elif isinstance(update, AddSnapshotUpdate) and update.snapshot.summary is not None:
-            summary = update.snapshot.summary.additional_properties
-            validate_no_secrets(summary, of="snapshot property")
 
 
 def _check_order(base: TableMetadata, updates: Sequence[TableUpdate]) -> None:
@@ -199,19 +200,30 @@ def read_metadata(location: str, storage: Storage) -> TableMetadata:
 def parse_metadata(data: bytes, location: str) -> TableMetadata:
     """Return the metadata in these bytes, compressed or not."""
     try:
-        text = gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data
-        metadata = _parsed(text)
+        text = _unpacked(data, location) if data.startswith(_GZIP_MAGIC) else data
+        metadata = _parsed(text, location)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise CorruptTableError(
             location, f"not a text of JSON ({error})", advice=_ADVICE
         ) from error
-    except (ValidationError, PydanticValidationError, ValueError, TypeError, KeyError) as error:
+    except _UNREADABLE as error:
         raise unreadable(text, location, error) from error
     if b'"encryption-keys"' in text and json.loads(text).get("encryption-keys"):
         raise UnsupportedFeatureError(
             f"Cannot read {location}: the table is encrypted, which is not supported."
         )
     return metadata
+
+
+def _unpacked(data: bytes, location: str) -> bytes:
+    """Return the text of compressed metadata, as long as it is no bomb."""
+    limit = min(max(LEAST_LIMIT_BYTES, RATIO * len(data)), MOST_BYTES)
+    with gzip.GzipFile(fileobj=BytesIO(data)) as stream:
+        text = stream.read(limit + 1)
+    if len(text) > limit:
+        cause = f"it has {len(data):,} bytes and unpacks to more than {limit:,}"
+        raise CorruptTableError(location, cause, advice=_ADVICE)
+    return text
 
 
 class _Recent:
@@ -238,8 +250,11 @@ class _Recent:
 _RECENT = _Recent()
 
 
-def _parsed(text: bytes) -> TableMetadata:
-    found = _RECENT.get(text) or TableMetadataUtil.parse_raw(text.decode())
+def _parsed(text: bytes, location: str) -> TableMetadata:
+    found = _RECENT.get(text)
+    if found is None:
+        found = TableMetadataUtil.parse_raw(text.decode())
+        validate_metadata(found, location)
     _RECENT.put(text, found)
     return found
 
@@ -248,8 +263,12 @@ def unreadable(
     text: bytes, location: str, error: Exception
 ) -> CorruptTableError | UnsupportedFeatureError:
     """Return why metadata cannot be read: damage, or something from a later version."""
+    if isinstance(error, RecursionError) or "recursion limit" in str(error):
+        return _too_deep(location)
     try:
         raw = json.loads(text)
+    except RecursionError:
+        return _too_deep(location)
     except ValueError as cause:
         return CorruptTableError(location, f"not valid JSON ({cause})", advice=_ADVICE)
     if not isinstance(raw, dict) or not isinstance(raw.get(FORMAT_VERSION), int):
@@ -265,6 +284,13 @@ def unreadable(
         )
     short = " ".join(str(error).split())[:300]
     return CorruptTableError(location, f"invalid metadata ({short})", advice=_ADVICE)
+
+
+def _too_deep(location: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"Cannot read {location}: its JSON is nested too deep. Columns may be nested "
+        f"{MAX_NESTING_READ} levels deep."
+    )
 
 
 def to_bytes(metadata: TableMetadata, location: str) -> bytes:

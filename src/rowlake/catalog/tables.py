@@ -10,6 +10,7 @@ from rowlake.catalog.backend import backend_of
 from rowlake.catalog.failures import failing, is_of_database
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.metadata import read_metadata
+from rowlake.catalog.metadata_checks import validate_nesting
 from rowlake.catalog.names import folder_name, levels_of, near, quoted, table_levels
 from rowlake.catalog.purge import gc_allowed
 from rowlake.errors import InvalidStatementError, TableNotFoundError
@@ -56,6 +57,7 @@ def stage_table(catalog: Catalog, name: Name, definition: Definition) -> TableHa
     """Return a table that the first commit to it creates, with all that this commit adds."""
     validate_no_secrets(definition.properties)
     identifier = table_levels(name)
+    validate_nesting(definition.schema)
     with failing(catalog, f"create {quoted(identifier)}", identifier):
         try:
             return backend_of(catalog).stage(identifier, definition)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.iceberg.metadata import snapshot_info
+from rowlake.iceberg.refs import ancestors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,16 +46,13 @@ def snapshots_since(
     metadata = handle.metadata
     ref = metadata.refs.get(branch)
     since: list[SnapshotInfo] = []
-    snapshot_id = ref.snapshot_id if ref else None
-    while snapshot_id is not None and snapshot_id != starting_snapshot_id:
-        snapshot = metadata.snapshot_by_id(snapshot_id)
-        if snapshot is None:
-            return None
+    before = ref.snapshot_id if ref else None
+    for snapshot in ancestors(metadata, before):
+        if snapshot.snapshot_id == starting_snapshot_id:
+            break
         since.append(snapshot_info(snapshot))
-        snapshot_id = snapshot.parent_snapshot_id
-    if snapshot_id != starting_snapshot_id:
-        return None
-    return since[::-1]
+        before = snapshot.parent_snapshot_id
+    return since[::-1] if before == starting_snapshot_id else None
 
 
 def files_landed(

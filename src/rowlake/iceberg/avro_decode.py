@@ -10,26 +10,34 @@ Invariant: a damaged file raises CorruptTableError, it never yields fewer or oth
 
 from __future__ import annotations
 
-import bz2
 import json
 import lzma
 import struct
 import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rowlake.errors import CorruptTableError
+from rowlake.iceberg.avro_bounds import (
+    MOST_ITEMS,
+    Malformed,
+    decompress,
+    plain_limit,
+    plain_size,
+    validate_schema,
+)
 from rowlake.iceberg.avro_encode import MAGIC, SYNC_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-
-class Malformed(ValueError):
-    """The bytes do not follow the schema."""
+_LONG_BITS = 70  # ten bytes of seven bits
+_ROWS_AT_ONCE = 4096
 
 
 class Layout:
@@ -88,7 +96,16 @@ def read_header(data: bytes, location: str) -> Header:
     try:
         pairs, end = _metadata(data, len(MAGIC))
         layout = _layout(pairs["avro.schema"])
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+    except Malformed as error:
+        raise CorruptTableError(location, f"its Avro header is damaged ({error})") from error
+    except (
+        ValueError,
+        KeyError,
+        IndexError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise CorruptTableError(location, "its Avro header is damaged") from error
     if "fields" not in layout.schema or len(data) < end + SYNC_BYTES:
         raise CorruptTableError(location, "its Avro header is damaged")
@@ -99,7 +116,9 @@ def read_header(data: bytes, location: str) -> Header:
 
 @lru_cache(maxsize=128)
 def _layout(text: bytes) -> Layout:
-    layout = Layout(json.loads(text))
+    schema = json.loads(text)
+    validate_schema(schema)
+    layout = Layout(schema)
     layout.reader(prefixed=False)
     layout.arrow_type(None)
     return layout
@@ -125,15 +144,17 @@ def decode_python(
     """Decode a file in Python; `keep` has the ids of wanted fields (None: all)."""
     layout = header.layout
     tried = (True, False) if layout.has_plain_fixed else (False,)
-    blocks = [
-        (count, decompress(data[at:end], header.codec, location))
-        for count, at, end in _blocks(data, header, location)
-    ]
     for prefixed in tried:
         read = layout.reader(prefixed=prefixed)
+        rows = (
+            row
+            for count, raw in _plain_blocks(data, header, location)
+            for row in _rows(raw, count, read)
+        )
         try:
-            rows = [row for count, raw in blocks for row in _rows(raw, count, read)]
             return _to_table(rows, layout.arrow_type(keep))
+        except CorruptTableError:
+            raise
         except (ValueError, IndexError, OverflowError, struct.error, pa.ArrowException) as error:
             failure = error
     raise CorruptTableError(location, f"its rows do not follow its schema ({failure})")
@@ -155,12 +176,19 @@ def pruned(record: dict[str, Any], keep: Collection[int] | None) -> dict[str, An
     return {**record, "fields": fields}
 
 
-def _to_table(rows: list[Any], of: pa.StructType) -> pa.Table:
-    return pa.table(pa.array(rows, of).flatten(), schema=pa.schema(list(of)))
+def _to_table(rows: Iterator[Any], of: pa.StructType) -> pa.Table:
+    """Return rows as a table; Python has few of them at a time, being much larger there."""
+    schema = pa.schema(list(of))
+    tables = [schema.empty_table()]
+    while some := list(islice(rows, _ROWS_AT_ONCE)):
+        tables.append(pa.table(pa.array(some, of).flatten(), schema=schema))
+    return tables[1] if len(tables) == 2 else pa.concat_tables(tables)
 
 
 def _rows(raw: bytes, count: int, read: Any) -> Iterator[Any]:
     at = 0
+    if count > len(raw):
+        raise Malformed(f"{count:,} rows do not fit {len(raw):,} bytes")
     for _ in range(count):
         row, at = read(raw, at)
         yield row
@@ -168,9 +196,39 @@ def _rows(raw: bytes, count: int, read: Any) -> Iterator[Any]:
         raise Malformed(f"{len(raw) - at} bytes are left over")
 
 
-def count_rows(data: bytes, header: Header, location: str) -> int:
-    """Return how many rows the blocks of a file say they have; each must end as it should."""
-    return sum(count for count, _, _ in _blocks(data, header, location))
+@dataclass(frozen=True)
+class Extent:
+    """What the blocks of a file hold, by their own word and by unpacking them."""
+
+    rows: int
+    plain_bytes: int
+
+
+def extent_of(data: bytes, header: Header, location: str) -> Extent:
+    """Return how much the blocks of a file hold; each must end as it should.
+
+    Raises CorruptTableError where it is more than a file of this size can mean. Nothing is kept
+    in memory.
+    """
+    limit = plain_limit(len(data))
+    rows = plain_bytes = 0
+    for count, at, end in _blocks(data, header, location):
+        with _unpacking(location):
+            size = plain_size(data[at:end], header.codec, limit - plain_bytes)
+        if count > size:
+            raise CorruptTableError(location, f"{count:,} rows do not fit {size:,} bytes")
+        rows, plain_bytes = rows + count, plain_bytes + size
+    return Extent(rows, plain_bytes)
+
+
+def _plain_blocks(data: bytes, header: Header, location: str) -> Iterator[tuple[int, bytes]]:
+    """Yield each block's row count and its plain bytes."""
+    left = plain_limit(len(data))
+    for count, at, end in _blocks(data, header, location):
+        with _unpacking(location):
+            raw = decompress(data[at:end], header.codec, left)
+        left -= len(raw)
+        yield count, raw
 
 
 def _blocks(data: bytes, header: Header, location: str) -> Iterator[tuple[int, int, int]]:
@@ -191,40 +249,12 @@ def _blocks(data: bytes, header: Header, location: str) -> Iterator[tuple[int, i
         at = end + SYNC_BYTES
 
 
-def decompress(data: bytes, codec: str, location: str) -> bytes:
-    """Return the bytes of a block."""
+@contextmanager
+def _unpacking(location: str) -> Iterator[None]:
     try:
-        if codec == "deflate":
-            return zlib.decompress(data, -zlib.MAX_WBITS)
-        if codec == "null":
-            return data
-        if codec == "zstandard":
-            with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-                unpacked: bytes = stream.read()
-            return unpacked
-        if codec == "snappy":
-            return _unsnap(data)
-        if codec == "bzip2":
-            return bz2.decompress(data)
-        if codec == "xz":
-            return lzma.decompress(data)
-    except (zlib.error, OSError, ValueError, IndexError, lzma.LZMAError) as error:
+        yield
+    except (zlib.error, OSError, ValueError, IndexError, EOFError, lzma.LZMAError) as error:
         raise CorruptTableError(location, f"a block cannot be decompressed ({error})") from error
-    raise CorruptTableError(location, f"its Avro codec {codec} is not known")
-
-
-def _unsnap(data: bytes) -> bytes:
-    """Raw snappy (its size as a plain varint first), then the CRC-32 of the bytes, big-endian."""
-    size, shift = 0, 0
-    for byte in data:
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
-    raw: bytes = pa.Codec("snappy").decompress(data[:-4], decompressed_size=size, asbytes=True)
-    if zlib.crc32(raw) != int.from_bytes(data[-4:], "big"):
-        raise ValueError("its checksum differs")
-    return raw
 
 
 def has_plain_fixed(avro: Any) -> bool:
@@ -248,6 +278,8 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
         byte = data[at]
         value |= (byte & 0x7F) << shift
         shift += 7
+        if shift > _LONG_BITS:
+            raise Malformed("a number has more than 64 bits")
     return (value >> 1) ^ -(value & 1), at + 1
 
 
@@ -348,12 +380,14 @@ def _record(fields: list[tuple[str, Any]]) -> Any:
 
 def _array(item: Any) -> Any:
     def read(data: bytes, at: int) -> tuple[Any, int]:
-        items = []
+        items: list[Any] = []
         count, at = _long(data, at)
         while count:
             if count < 0:
                 count = -count
                 _, at = _long(data, at)
+            if len(items) + count > MOST_ITEMS:
+                raise Malformed(f"an array has more than {MOST_ITEMS:,} items")
             for _ in range(count):
                 value, at = item(data, at)
                 items.append(value)

@@ -24,8 +24,8 @@ from pyarrow import fs
 from rowlake.errors import CorruptTableError, MissingFileError
 from rowlake.iceberg.avro_decode import (
     Layout,
-    count_rows,
     decode_python,
+    extent_of,
     pruned,
     read_header,
 )
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 # have loaded it would have taken less time.
 SMALL_FILE_BYTES = 64 * 1024
 TINY_FILE_BYTES = 12 * 1024
+SMALL_PLAIN_BYTES = 8 * 1024 * 1024  # more than any honest file of that size unpacks to
 SMALL_FILES_BYTES = 1024 * 1024
 DATAFUSION_BATCH_ROWS = 1 << 16
 PATIENCE_SECONDS = 5.0
@@ -70,12 +71,12 @@ def decode_file(
             location, f"it has {len(data)} bytes where the manifest list says {length}"
         )
     header = read_header(data, location)
-    is_small = len(data) < _small_file_bytes()
+    extent = extent_of(data, header, location)
+    is_small = len(data) < _small_file_bytes() and extent.plain_bytes < SMALL_PLAIN_BYTES
     if is_small and len(data) >= TINY_FILE_BYTES:
         _SMALL_FILES_READ.append(len(data))
     if is_small or header.layout.has_plain_fixed:
         return decode_python(data, header, location, keep), header
-    rows = count_rows(data, header, location)
     table = None
     if location not in _STUCK:
         plain, plain_header = _without_empty_records(data, header)
@@ -84,8 +85,8 @@ def decode_file(
     if table is None:
         # Names that Avro forbids, or real damage: Python reads the first and names the second.
         return decode_python(data, header, location, keep), header
-    if table.num_rows != rows:
-        raise CorruptTableError(location, f"{table.num_rows} of {rows} rows can be decoded")
+    if table.num_rows != extent.rows:
+        raise CorruptTableError(location, f"{table.num_rows} of {extent.rows} rows can be decoded")
     return table, header
 
 

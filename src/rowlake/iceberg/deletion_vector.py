@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyroaring import BitMap, BitMap64
 
-from rowlake.errors import CorruptTableError
+from rowlake.errors import CorruptTableError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 BLOB_TYPE = "deletion-vector-v1"
 MAGIC = b"\xd1\xd3\x39\x64"
 _FRAME = 12  # length, magic, checksum
-# Java keeps one 32-bit bitmap per key in an array, so keys above this one cannot be there.
-_MAX_KEY = 2**31 - 2
+# No file has so many rows (2**48). Java's form has a bitmap for every key below the highest, so
+# that a single position beyond all files would make a vector of gigabytes when it is written again.
+_MAX_KEY = 2**16 - 1
+# Runs of positions take no room in a blob, but eight bytes each once they are an array (2 GB).
+MOST_POSITIONS = 1 << 28
 
 
 def encode(positions: BitMap64) -> bytes:
@@ -51,6 +54,11 @@ def decode(blob: bytes, location: str, *, cardinality: int | None = None) -> Bit
         raise _corrupt(location, f"its bitmap is not readable ({error})") from error
     if len(positions) and positions.max() >> 32 > _MAX_KEY:
         raise _corrupt(location, f"position {positions.max()} is out of range")
+    if len(positions) > MOST_POSITIONS:
+        raise UnsupportedFeatureError(
+            f"Cannot read {location}: its deletion vector marks {len(positions):,} rows of "
+            f"one data file; rowlake reads up to {MOST_POSITIONS:,}."
+        )
     if cardinality is not None and len(positions) != cardinality:
         raise _corrupt(location, f"it has {len(positions)} positions, expected {cardinality}")
     return positions

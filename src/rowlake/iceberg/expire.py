@@ -33,10 +33,11 @@ from pyiceberg.table.update import (
 from rowlake.catalog.generic import is_rest
 from rowlake.catalog.metadata import apply_updates, read_metadata
 from rowlake.errors import InvalidStatementError, shown
+from rowlake.iceberg.refs import ancestors
 from rowlake.model.properties import whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection
 
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.refs import SnapshotRef
@@ -146,7 +147,7 @@ class _History:
             kept.add(ref.snapshot_id)
             if ref.snapshot_ref_type == "branch":
                 kept |= self._kept_in(ref)
-                known |= {one.snapshot_id for one in self._ancestors(ref.snapshot_id)}
+                known |= {one.snapshot_id for one in ancestors(self.metadata, ref.snapshot_id)}
             else:
                 known.add(ref.snapshot_id)
         # What no ref knows (rolled back, staged, of dropped branches) stays while it is young.
@@ -163,16 +164,11 @@ class _History:
         own = branch.min_snapshots_to_keep
         least = (self.least or 0) if own is None else own
         kept: set[int] = set()
-        for snapshot in self._ancestors(branch.snapshot_id):
+        for snapshot in ancestors(self.metadata, branch.snapshot_id):
             if len(kept) >= least and snapshot.timestamp_ms < older_than:
                 break
             kept.add(snapshot.snapshot_id)
         return kept
-
-    def _ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:
-        while snapshot_id is not None and (found := self.snapshots.get(snapshot_id)) is not None:
-            yield found
-            snapshot_id = found.parent_snapshot_id
 
 
 def _unused_specs(

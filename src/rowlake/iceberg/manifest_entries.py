@@ -15,14 +15,15 @@ import pyarrow.compute as pc
 
 from rowlake.errors import CorruptTableError
 from rowlake.iceberg.manifest_schema import DATA_FILE_ID, FIELD_IDS, PARTITION_ID
-from rowlake.model.files import Status
+from rowlake.model.files import Content, Status
 from rowlake.model.schema import children, field_id
 from rowlake.model.values import decode
 
 if TYPE_CHECKING:
     from rowlake.iceberg.avro_decode import Header
 
-REQUIRED = ("status", "location", "file_format", "record_count")
+REQUIRED = ("status", "location", "file_format", "record_count", "file_size_in_bytes")
+_KINDS = {0: (Content.DATA,), 1: (Content.POSITION_DELETES, Content.EQUALITY_DELETES)}
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,6 @@ class Manifest:
         """How many entries there must be, None where a v1 list does not say."""
         counts = (self.added_files_count, self.existing_files_count, self.deleted_files_count)
         return None if None in counts else sum(counts)  # type: ignore[arg-type]
-
-    @property
-    def may_have_deleted(self) -> bool:
-        """True unless the manifest list rules DELETED entries out."""
-        return self.deleted_files_count != 0
 
 
 class Entries:
@@ -81,11 +77,50 @@ class Entries:
         for name in REQUIRED:
             if FIELD_IDS[name] not in self.columns:
                 raise CorruptTableError(self.manifest.location, f"it has no column {name}")
+        self.validate()
         made = {part.name: self.column(part, partition) for part in layout}
-        status = made["status"]
-        if not pc.all(pc.is_in(status, pa.array([0, 1, 2], pa.int8()))).as_py() and self.count:
-            raise CorruptTableError(self.manifest.location, "an entry has an unknown status")
+        if self.manifest.content and "referenced_data_file" in made and "file_format" in made:
+            self.validate_vectors(made["file_format"], made["referenced_data_file"])
         return pa.table([made[name] for name in layout.names], schema=layout)
+
+    def validate(self) -> None:
+        """Refuse entries that the spec has no meaning for, whatever columns are asked for.
+
+        Sizes are not looked at: they are hints.
+        """
+        for name in REQUIRED:
+            if self.columns[FIELD_IDS[name]].null_count:
+                raise self.corrupt(f"an entry has no {name}")
+        if not self.is_among("status", tuple(Status)):
+            raise self.corrupt("an entry has an unknown status")
+        if not self.is_among("content", _KINDS[self.manifest.content], absent=Content.DATA):
+            held = "delete" if self.manifest.content else "data"
+            raise self.corrupt(f"an entry of this manifest of {held} files is none")
+        self.validate_not_negative("record_count")
+        self.validate_not_negative("data_sequence_number")
+
+    def validate_vectors(self, formats: pa.Array, referenced: pa.Array) -> None:
+        """Refuse vectors of no data file (spec, Deletion Vectors): rows would come back."""
+        if pc.any(pc.and_(pc.equal(formats, "PUFFIN"), referenced.is_null())).as_py():
+            raise self.corrupt("a deletion vector does not say its data file")
+
+    def is_among(self, name: str, known: tuple[int, ...], *, absent: int | None = None) -> bool:
+        """Return whether every entry has one of these numbers; `absent` is what null means."""
+        values = self.stored(pa.field(name, pa.int64()))
+        if values.null_count and absent not in known:
+            return False
+        least, most = pc.min_max(values).values()
+        return not least.is_valid or min(known) <= least.as_py() <= most.as_py() <= max(known)
+
+    def validate_not_negative(self, name: str) -> None:
+        """Refuse a number below zero."""
+        least = pc.min(self.stored(pa.field(name, pa.int64()))).as_py()
+        if least is not None and least < 0:
+            raise self.corrupt(f"an entry has the {name} {least}")
+
+    def corrupt(self, cause: str) -> CorruptTableError:
+        """Return the error that names this manifest."""
+        return CorruptTableError(self.manifest.location, cause)
 
     def column(self, part: pa.Field, partition: pa.StructType) -> pa.Array:
         """Return one column, inherited values filled in."""
@@ -101,7 +136,7 @@ class Entries:
         if part.name == "snapshot_id" and values.null_count:
             return pc.coalesce(values, pa.scalar(self.manifest.added_snapshot_id, part.type))
         if part.name in ("data_sequence_number", "file_sequence_number"):
-            return self.with_sequence_number(values)
+            return self.with_sequence_number(values, is_needed=part.name.startswith("data"))
         if part.name == "first_row_id":
             return self.with_row_ids(values)
         return values
@@ -118,10 +153,11 @@ class Entries:
                 self.manifest.location, f"{part.name} cannot be read as {part.type} ({error})"
             ) from error
 
-    def with_sequence_number(self, values: pa.Array) -> pa.Array:
+    def with_sequence_number(self, values: pa.Array, *, is_needed: bool) -> pa.Array:
         """Fill sequence numbers in (spec, Sequence Number Inheritance).
 
-        ADDED entries inherit the manifest's; in tables of v1 every number is 0.
+        ADDED entries inherit the manifest's; in tables of v1 every number is 0. Without the one
+        that `is_needed`, nobody could tell which deletes apply to an EXISTING file.
         """
         number = self.manifest.sequence_number
         if number is None or not values.null_count:
@@ -131,7 +167,12 @@ class Entries:
         if number == 0:
             return filled
         status = self.columns[FIELD_IDS["status"]]
-        return pc.if_else(pc.equal(status, int(Status.ADDED)), filled, values)
+        found = pc.if_else(pc.equal(status, int(Status.ADDED)), filled, values)
+        if is_needed and found.null_count:
+            existing = pc.equal(status, int(Status.EXISTING))
+            if pc.any(pc.and_(existing, found.is_null())).as_py():
+                raise self.corrupt("an existing entry has no sequence number")
+        return found
 
     def with_row_ids(self, values: pa.Array) -> pa.Array:
         """Fill first row ids in (spec, First Row ID Inheritance).

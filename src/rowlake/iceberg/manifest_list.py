@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.errors import CorruptTableError, InternalError, UnsupportedFeatureError
+from rowlake.errors import CorruptTableError, InternalError, UnsupportedFeatureError, shown
 from rowlake.iceberg.avro_encode import container_header, encode_blocks, encode_rows, framed
 from rowlake.iceberg.avro_file import decode_file
 from rowlake.iceberg.avro_schema import avro_schema, iceberg_schema
@@ -32,6 +32,21 @@ if TYPE_CHECKING:
 CODEC = "deflate"
 BLOCK_BYTES = 256 * 1024
 _ZERO_IN_V1 = ("content", "sequence_number", "min_sequence_number")
+_CONTENTS = pa.array([0, 1], MANIFESTS.field("content").type)
+_MOST = dict.fromkeys(  # sums of them fit 32 bits
+    ("added_files_count", "existing_files_count", "deleted_files_count"), 2**29
+)
+_COUNTED = (
+    "manifest_length",
+    "sequence_number",
+    "min_sequence_number",
+    "added_files_count",
+    "existing_files_count",
+    "deleted_files_count",
+    "added_rows_count",
+    "existing_rows_count",
+    "deleted_rows_count",
+)
 _REQUIRED = ("location", "manifest_length", "partition_spec_id", "added_snapshot_id")
 
 
@@ -57,7 +72,39 @@ def read_manifest_list(location: str, storage: Storage) -> pa.Table:
             raise CorruptTableError(location, f"it has no column {field.name}")
         stored = None if name is None else one_array(raw[name])
         columns.append(_column(stored, field, raw.num_rows, location))
-    return pa.table(columns, schema=MANIFESTS)
+    manifests = pa.table(columns, schema=MANIFESTS)
+    _validate(manifests, location)
+    return manifests
+
+
+def _validate(manifests: pa.Table, location: str) -> None:
+    """Refuse manifests that would be read twice, or not at all (spec, Manifest Lists)."""
+    unknown = manifests.filter(pc.invert(pc.is_in(manifests["content"], _CONTENTS)))
+    if unknown.num_rows:
+        content, path = unknown["content"][0], unknown["location"][0]
+        raise CorruptTableError(location, f"manifest {path} has the unknown content {content}")
+    for name in _COUNTED:
+        least, most = (bound.as_py() for bound in pc.min_max(manifests[name]).values())
+        if least is not None and not 0 <= least <= most <= _MOST.get(name, most):
+            raise CorruptTableError(
+                location, f"a manifest has a {name} of {most if least >= 0 else least}"
+            )
+    for kind in ("added", "existing"):
+        files, rows = manifests[f"{kind}_files_count"], manifests[f"{kind}_rows_count"]
+        if pc.any(pc.and_(pc.equal(files, 0), pc.greater(rows, 0))).as_py():
+            raise CorruptTableError(location, f"a manifest has {kind} rows, but no {kind} files")
+    counts = pc.value_counts(manifests["location"])
+    if len(counts) < manifests.num_rows:
+        paths, times = counts.flatten()
+        twice = paths.filter(pc.greater(times, 1))
+        raise CorruptTableError(location, f"it lists more than once: {shown(twice)}")
+
+
+def has_live_files(manifests: pa.Table) -> pa.Array:
+    """Mark the manifests that hold live files; counts missing in v1 lists count as live."""
+    counts = (manifests["added_files_count"], manifests["existing_files_count"])
+    added, existing = (pc.greater(pc.fill_null(count, 1), 0) for count in counts)
+    return pc.or_(added, existing)
 
 
 def _column(stored: pa.Array | None, field: pa.Field, count: int, location: str) -> pa.Array:

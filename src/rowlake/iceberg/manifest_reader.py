@@ -86,7 +86,7 @@ def read_by_spec(
     def read(manifest: Manifest) -> pa.Table:
         of = partition_types[manifest.partition_spec_id]
         entries = _cached(manifest, of, storage, columns, found)
-        return _live(entries, manifest) if live_only else entries
+        return _live(entries) if live_only else entries
 
     threads = _threads(storage, rows)
     if threads == 1:
@@ -115,9 +115,9 @@ def manifest_rows(manifests: pa.Table) -> list[Manifest]:
     return [Manifest(**row) for row in manifests.select(names).to_pylist()]
 
 
-def _live(entries: pa.Table, manifest: Manifest) -> pa.Table:
-    if not manifest.may_have_deleted:
-        return entries
+def _live(entries: pa.Table) -> pa.Table:
+    # Looked at whatever the manifest list counts: it costs little, and a wrong count brings no
+    # removed file back.
     live = pc.not_equal(entries["status"], int(Status.DELETED))
     return entries if pc.all(live).as_py() else entries.filter(live)
 
@@ -164,9 +164,7 @@ def read_manifest(
     manifest: Manifest, partition: pa.StructType, storage: Storage, layout: pa.Schema
 ) -> pa.Table:
     """Read one manifest, without caches: all entries, inherited values filled in."""
-    needed = {*layout.names, *REQUIRED}
-    if "first_row_id" in needed:
-        needed.add("content")
+    needed = {*layout.names, *REQUIRED, "content"}
     keep = {FIELD_IDS[name] for name in needed if name in FIELD_IDS}
     raw, header = decode_file(
         manifest.location, storage, keep=keep, length=manifest.manifest_length

@@ -208,13 +208,6 @@ def is_data(manifests: pa.Table) -> pa.Array:
     return pc.equal(manifests["content"], DATA_MANIFEST)
 
 
-def has_live_files(manifests: pa.Table) -> pa.Array:
-    """Mark the manifests that hold live files; counts missing in v1 lists count as live."""
-    added = pc.fill_null(manifests["added_files_count"], 1)
-    existing = pc.fill_null(manifests["existing_files_count"], 1)
-    return pc.greater(pc.add(added, existing), 0)
-
-
 def removed_by_location(locations: Iterable[str]) -> Callable[[pa.Table], pa.Array]:
     """Return a marker of entries with one of these locations."""
     wanted = pa.array(list(locations), pa.string())

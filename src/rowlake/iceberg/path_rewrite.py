@@ -104,13 +104,16 @@ def _list_header(said: Mapping[str, str], manifests: pa.Table, location: str) ->
     parent, first = said.get("parent-snapshot-id"), said.get("first-row-id")
     if "snapshot-id" not in said and not manifests.num_rows:
         raise CorruptTableError(location, "it does not say its snapshot")
-    return ManifestListHeader(
-        format_version=int(version),
-        snapshot_id=int(said.get("snapshot-id", "-1")),
-        parent_snapshot_id=None if parent in (None, "null") else int(parent),
-        sequence_number=int(said.get("sequence-number", "0")),
-        first_row_id=None if first in (None, "null") else int(first),
-    )
+    try:
+        return ManifestListHeader(
+            format_version=int(version),
+            snapshot_id=int(said.get("snapshot-id", "-1")),
+            parent_snapshot_id=None if parent in (None, "null") else int(parent),
+            sequence_number=int(said.get("sequence-number", "0")),
+            first_row_id=None if first in (None, "null") else int(first),
+        )
+    except ValueError as error:
+        raise CorruptTableError(location, f"its header has no number ({error})") from error
 
 
 @dataclass(frozen=True)

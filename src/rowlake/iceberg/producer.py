@@ -32,6 +32,7 @@ from pyiceberg.table.update import (
 from rowlake import __version__
 from rowlake.iceberg.manifest_list import (
     ManifestListHeader,
+    has_live_files,
     read_manifest_list,
     write_manifest_list,
 )
@@ -40,7 +41,6 @@ from rowlake.iceberg.manifest_set import (
     DATA_MANIFEST,
     DELETE_MANIFEST,
     ManifestSet,
-    has_live_files,
     is_data,
     no_summary_rows,
     removed_by_location,

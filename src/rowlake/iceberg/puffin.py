@@ -30,6 +30,19 @@ MAGIC = b"PFA1"
 _TAIL = 12  # payload length, flags, magic
 _COMPRESSED = 1
 _FIRST_READ = 64 * 1024
+# What a compressed footer may unpack to.
+RATIO = 100
+LEAST_LIMIT_BYTES = 4 * 1024 * 1024
+_DAMAGE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    OSError,
+    pa.ArrowException,
+)
 
 
 @dataclass(frozen=True)
@@ -100,19 +113,19 @@ def read_footer(location: str, storage: Storage) -> list[Blob]:
     payload = tail[len(tail) - _TAIL - length : len(tail) - _TAIL]
     try:
         entries = json.loads(_plain(payload, flags))["blobs"]
-        return [_from_entry(entry) for entry in entries]
-    except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        blobs = [_from_entry(entry) for entry in entries]
+    except _DAMAGE as error:
         raise CorruptTableError(location, f"the Puffin footer is damaged ({error})") from error
+    for blob in blobs:
+        _validate_place(blob.offset, blob.length, size, location)
+    return blobs
 
 
 def read_blob(location: str, offset: int, length: int, storage: Storage) -> bytes:
     """Return the stored bytes of one blob; nothing else of the file is read."""
     with storage.open_input(location) as stream:
-        size = stream.size()
-        if offset < 0 or length < 0 or offset + length > size:
-            cause = f"a blob of {length} bytes at {offset} is not within its {size} bytes"
-            raise CorruptTableError(location, cause)
         try:
+            _validate_place(offset, length, stream.size(), location)
             data: bytes = stream.read_at(length, offset)
         except (OSError, pa.ArrowException) as error:
             raise CorruptTableError(location, f"the blob at {offset}: {error}") from error
@@ -121,6 +134,13 @@ def read_blob(location: str, offset: int, length: int, storage: Storage) -> byte
         raise CorruptTableError(location, cause)
     count_read(length)
     return data
+
+
+def _validate_place(offset: int, length: int, size: int, location: str) -> None:
+    """Refuse a blob outside the file, before anything is allocated for it."""
+    if offset < 0 or length < 0 or offset + length > size:
+        cause = f"the blob at {offset} of {length} bytes does not fit its {size} bytes"
+        raise CorruptTableError(location, cause)
 
 
 def _placed(blob: Blob, offset: int) -> Blob:
@@ -180,6 +200,9 @@ def _footer_tail(tail: bytes, size: int, location: str) -> tuple[int, int]:
 def _plain(payload: bytes, flags: int) -> bytes:
     if not flags & _COMPRESSED:
         return payload
+    limit = max(LEAST_LIMIT_BYTES, RATIO * len(payload))
     with pa.input_stream(pa.py_buffer(payload), compression="lz4") as stream:
-        data: bytes = stream.read()
+        data: bytes = stream.read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"it unpacks to more than {limit:,} bytes")
     return data

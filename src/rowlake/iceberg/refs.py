@@ -18,11 +18,14 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
-from rowlake.errors import InvalidStatementError, shown
+from rowlake.errors import CorruptTableError, InvalidStatementError, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.refs import SnapshotRef
+    from pyiceberg.table.snapshots import Snapshot
 
     from rowlake.catalog.handle import TableHandle
 
@@ -48,16 +51,28 @@ def ref_snapshot_id(metadata: TableMetadata, ref: str) -> int | None:
     return found.snapshot_id if found else None
 
 
+def ancestors(metadata: TableMetadata, snapshot_id: int | None) -> Iterator[Snapshot]:
+    """Yield a snapshot and its ancestors, newest first, as far as they are kept.
+
+    The one way to walk history: raises CorruptTableError where a snapshot is its own ancestor.
+    """
+    snapshots = {one.snapshot_id: one for one in metadata.snapshots}
+    seen: set[int] = set()
+    while snapshot_id is not None and (found := snapshots.get(snapshot_id)) is not None:
+        if snapshot_id in seen:
+            raise CorruptTableError(
+                metadata.location,
+                f"snapshot {snapshot_id} is its own ancestor",
+                advice="Register an older metadata file of the table, from before the damage.",
+            )
+        seen.add(snapshot_id)
+        yield found
+        snapshot_id = found.parent_snapshot_id
+
+
 def ancestor_ids(metadata: TableMetadata, snapshot_id: int | None) -> list[int]:
-    """Return a snapshot and its ancestors, newest first, as far as they are kept."""
-    found: list[int] = []
-    while snapshot_id is not None:
-        snapshot = metadata.snapshot_by_id(snapshot_id)
-        if snapshot is None:
-            break
-        found.append(snapshot_id)
-        snapshot_id = snapshot.parent_snapshot_id
-    return found
+    """Return the ids of a snapshot and its ancestors, newest first, as far as they are kept."""
+    return [found.snapshot_id for found in ancestors(metadata, snapshot_id)]
 
 
 def create_ref(
@@ -148,10 +163,9 @@ def rollback(handle: TableHandle, snapshot_id: int, branch: str = "main") -> Upd
 def snapshot_id_before(handle: TableHandle, timestamp_ms: int, branch: str = "main") -> int:
     """Return the newest ancestor of a branch that is older than a time."""
     metadata = handle.metadata
-    for snapshot_id in ancestor_ids(metadata, ref_snapshot_id(metadata, branch)):
-        snapshot = metadata.snapshot_by_id(snapshot_id)
-        if snapshot is not None and snapshot.timestamp_ms < timestamp_ms:
-            return snapshot_id
+    for snapshot in ancestors(metadata, ref_snapshot_id(metadata, branch)):
+        if snapshot.timestamp_ms < timestamp_ms:
+            return snapshot.snapshot_id
     raise InvalidStatementError(
         f"Table {handle.name} has no snapshot of {branch} older than {timestamp_ms} ms since 1970."
     )

@@ -14,11 +14,13 @@ from pyiceberg import types as iceberg
 from pyiceberg.conversions import to_json
 from pyiceberg.schema import Schema as IcebergSchema
 
+from rowlake.catalog.metadata_checks import too_deep
 from rowlake.errors import SchemaMismatchError, UnsupportedFeatureError
 from rowlake.model.schema import (
     DOC,
     FIELD_ID,
     INITIAL_DEFAULT,
+    MAX_NESTING,
     TYPE_NAME,
     WRITE_DEFAULT,
     Schema,
@@ -150,6 +152,10 @@ def schema_from_json(schema: Mapping[str, Any]) -> IcebergSchema:
     """Return the schema of the spec's JSON form (Appendix C)."""
     try:
         return IcebergSchema.model_validate(schema)
+    except RecursionError as error:
+        raise SchemaMismatchError(
+            f"This schema is nested too deep: {MAX_NESTING} levels are allowed."
+        ) from error
     except ValueError as error:
         raise SchemaMismatchError(f"This is no schema that Iceberg can hold: {error}") from error
 
@@ -190,6 +196,8 @@ class _Builder:
 
     def field(self, found: pa.Field, path: tuple[str, ...]) -> iceberg.NestedField:
         path = (*path, found.name)
+        if len(path) > MAX_NESTING + 1:
+            raise too_deep(path)
         identity = self.id_for(path)
         metadata = found.metadata or {}
         doc = metadata.get(DOC) or metadata.get(b"comment")

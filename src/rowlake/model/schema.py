@@ -32,6 +32,11 @@ INITIAL_DEFAULT = b"rowlake:initial-default"
 WRITE_DEFAULT = b"rowlake:write-default"
 DOC = b"rowlake:doc"
 
+# How many nested types (structs, lists, maps) may be inside each other. Measured: of the file
+# formats Avro gives up first (maps of 30 levels cannot be read again), Parquet at lists of 56.
+MAX_NESTING = 24  # of columns that rowlake creates
+MAX_NESTING_READ = 48  # of columns that others created
+
 
 def field_id(arrow_field: pa.Field) -> int | None:
     """Return the Iceberg id of an Arrow field, None where it has none (files without ids)."""

@@ -36,8 +36,8 @@ LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID = "_last_updated_sequence_number", 2
 class FileTask:
     """One data file, or a byte range of it, with the deletes that apply.
 
-    A split reads the row groups (stripes, blocks) that start in [start, start + length); the last
-    one, by `file_size_in_bytes`, also those behind: manifests may be wrong about sizes.
+    A split reads the row groups (stripes, blocks) that start in [start, start + length); see
+    `holds` for the first and the last one. `file_size_in_bytes` is what metadata says, a hint.
     `partition` has the file's partition values by partition field id, as Python values.
     """
 
@@ -52,6 +52,16 @@ class FileTask:
     deletes: tuple[DeleteFile, ...] = ()
     data_sequence_number: int | None = None
     first_row_id: int | None = None
+
+    def holds(self, offset: int) -> bool:
+        """Return whether the row group at an offset is one of this split.
+
+        The first split has all that starts before its end, the last all that starts after its
+        beginning: a size that metadata states wrong loses no row.
+        """
+        end = self.start + self.length
+        is_first, is_last = self.start <= 0, end >= self.file_size_in_bytes
+        return (is_first or self.start <= offset) and (is_last or offset < end)
 
 
 @dataclass(frozen=True)

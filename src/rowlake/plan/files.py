@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import UnsupportedFeatureError
-from rowlake.iceberg.manifest_list import read_manifest_list
+from rowlake.iceberg.manifest_list import has_live_files, read_manifest_list
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.model.files import MANIFESTS
 from rowlake.model.predicate import FALSE, TRUE, Leaf, Predicate, leaves
@@ -182,8 +182,7 @@ def live_manifests(view: TableView, storage: Storage) -> pa.Table:
             f"allowed that). Rewrite the table's manifests with another engine, then read again."
         )
     manifests = read_manifest_list(view.snapshot.manifest_list, storage)
-    live = pc.add(manifests["added_files_count"], manifests["existing_files_count"])
-    return manifests.filter(pc.fill_null(pc.greater(live, 0), True))
+    return manifests.filter(has_live_files(manifests))
 
 
 def _of(manifests: pa.Table, content: int) -> pa.Table:

@@ -94,6 +94,8 @@ def manifests_may_match(
     result = np.ones(manifests.num_rows, dtype=bool)
     spec_ids = np.asarray(manifests.column("partition_spec_id"))
     for spec_id in np.unique(spec_ids):
+        if int(spec_id) not in specs:
+            continue  # whoever reads the manifest says so, with its name
         rows = np.flatnonzero(spec_ids == spec_id)
         source = ManifestFacts(manifests.take(rows), specs[int(spec_id)], schema)
         result[rows] = some_row(predicate, source)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from rowlake.errors import CommitConflictError, InvalidStatementError
-from rowlake.iceberg.manifest_list import read_manifest_list
-from rowlake.iceberg.manifest_set import has_live_files, is_data
+from rowlake.iceberg.manifest_list import has_live_files, read_manifest_list
+from rowlake.iceberg.manifest_set import is_data
 from rowlake.iceberg.specs import NOTHING, add_unpartitioned_spec, spec_ids
 from rowlake.model.partition import PartitionSpec
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 # A position delete file larger than this is read for one data file at a time.
 WHOLE_FILE_LIMIT_IN_BYTES = 64 * 1024 * 1024
-# A few bytes may say that all rows up to 2^40 are deleted; each takes 8 bytes here.
-MOST_POSITIONS = 1 << 28
 _BATCH_ROWS = 1 << 20
 _POSITIONS_TABLE = Schema(POSITION_DELETES)
 _NONE = np.empty(0, np.int64)
@@ -144,9 +142,6 @@ def _vector(delete: DeleteFile, data_file: str, storage: Storage) -> Positions:
     with reading(delete.location):
         blob = puffin.read_blob(delete.location, offset, size, storage)
     bitmap = deletion_vector.decode(blob, delete.location, cardinality=delete.record_count)
-    if len(bitmap) > MOST_POSITIONS:
-        cause = f"its deletion vector has {len(bitmap):,} positions, more than a file has rows"
-        raise CorruptTableError(delete.location, cause)
     return {data_file: deletion_vector.positions_of(bitmap)}
 
 

@@ -55,15 +55,5 @@ class Source(Protocol):
 
 
 def in_split(units: list[Unit], task: FileTask) -> list[Unit]:
-    """Return the units that start in the byte range of a task.
-
-    The range that begins at 0 and the one that ends where the manifest says that the file ends
-    have no limit there: a manifest may be wrong about the size, and no row is lost or doubled.
-    """
-    start, end = task.start, task.start + task.length
-    is_first, is_last = start <= 0, end >= task.file_size_in_bytes
-    return [
-        unit
-        for unit in units
-        if (is_first or start <= unit.offset) and (is_last or unit.offset < end)
-    ]
+    """Return the units that a split reads."""
+    return [unit for unit in units if task.holds(unit.offset)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import fnmatch
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +13,8 @@ import pyarrow as pa
 from rowlake.catalog import tables as catalog_tables
 from rowlake.catalog.names import levels_of, quoted
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.metadata import view_of
+from rowlake.iceberg.metadata import snapshot_info, view_of
+from rowlake.iceberg.refs import ancestors
 from rowlake.model.schema import DOC, WRITE_DEFAULT
 from rowlake.secrets import redacted, without_passwords
 from rowlake.sql.lexer import quote, quote_parts, readable, string_literal
@@ -22,7 +24,7 @@ from rowlake.sql.session import need_table, session_of
 if TYPE_CHECKING:
     from rowlake.lake import Lake
     from rowlake.model.schema import Schema
-    from rowlake.model.view import SnapshotInfo, TableView
+    from rowlake.model.view import TableView
     from rowlake.sql import statements as s
     from rowlake.sql.statements import Name
     from rowlake.table import Table
@@ -215,12 +217,9 @@ def _describe_column(lake: Lake, table: Table, view: TableView, path: Name) -> p
 def describe_history(lake: Lake, statement: s.DescribeHistory) -> pa.Table:
     """DESCRIBE HISTORY: one row per snapshot of the current line, newest first."""
     table = need_table(lake, statement.name)
-    found = {snapshot.snapshot_id: snapshot for snapshot in table.snapshots()}
-    rows: list[SnapshotInfo] = []
-    current = table.handle.metadata.current_snapshot_id
-    while current in found and len(rows) != statement.limit:
-        rows.append(found[current])
-        current = found[current].parent_id
+    metadata = table.handle.metadata
+    line = ancestors(metadata, metadata.current_snapshot_id)
+    rows = [snapshot_info(found) for found in islice(line, statement.limit)]
     times = [dt.datetime.fromtimestamp(row.timestamp_ms / 1000, dt.timezone.utc) for row in rows]
     summary = [list(redacted(row.summary).items()) for row in rows]
     return pa.table(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.tables import load_table
 from rowlake.commit.metadata import commit_metadata
-from rowlake.errors import CommitConflictError, InvalidStatementError, RowlakeError
+from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.iceberg import updates
 from rowlake.model.properties import validate_no_secrets
 from rowlake.secrets import cause_without_secrets, without_secrets
@@ -69,8 +69,6 @@ def _built(
     except Exception as error:
         cause = cause_without_secrets(error, handle.catalog.properties)
         text = without_secrets(str(error), handle.catalog.properties)
-        if type(error).__name__ == "CommitFailedException":
-            raise CommitConflictError("ALTER TABLE", handle.name, text) from cause
         if isinstance(error, (ValueError, TypeError)) or type(error).__name__ in REFUSALS:
             raise InvalidStatementError(f"Cannot change {handle.name}: {text}") from cause
         raise

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from rowlake.errors import CorruptTableError
+from rowlake.errors import CorruptTableError, UnsupportedFeatureError
 from rowlake.iceberg import deletion_vector as dv
 
 # Blobs that Iceberg Java's tests keep for its own format.
@@ -85,3 +85,49 @@ def test_a_bitmap_that_is_not_one_is_refused() -> None:
 def test_wrong_cardinality_is_refused() -> None:
     with pytest.raises(CorruptTableError, match="2 positions, expected 3"):
         dv.decode(dv.encode(BitMap64([1, 2])), "x", cardinality=3)
+
+
+def framed(bitmap: bytes) -> bytes:
+    data = dv.MAGIC + bitmap
+    return struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
+
+
+def full_runs(containers: int) -> bytes:
+    """Return the bitmap of all positions below 65,536 times `containers`: ten bytes for each."""
+    cookie = struct.pack("<HH", 12347, containers - 1) + b"\xff" * (-(-containers // 8))
+    keys = b"".join(struct.pack("<HH", key, 65_535) for key in range(containers))
+    first = len(cookie) + len(keys) + 4 * containers
+    offsets = b"".join(struct.pack("<I", first + 6 * at) for at in range(containers))
+    runs = struct.pack("<HHH", 1, 0, 65_535) * containers
+    return struct.pack("<QI", 1, 0) + cookie + keys + offsets + runs
+
+
+def test_a_small_vector_of_billions_of_rows_is_refused() -> None:
+    with pytest.raises(UnsupportedFeatureError, match="4,294,967,296 rows"):
+        dv.decode(framed(full_runs(65_536)), "x", cardinality=1 << 32)
+
+
+def test_a_vector_of_long_runs_is_read() -> None:
+    assert len(dv.decode(framed(full_runs(64)), "x")) == 64 * 65_536
+
+
+@pytest.mark.parametrize("position", [1 << 48, (1 << 62) + 5])
+def test_a_position_beyond_all_files_is_refused(position) -> None:
+    blob = framed(bytes(BitMap64([1, position]).serialize()))
+    with pytest.raises(CorruptTableError, match="out of range"):
+        dv.decode(blob, "x")
+
+
+@pytest.mark.parametrize(
+    "bitmap",
+    [
+        struct.pack("<Q", 2**40) + bytes(100),
+        struct.pack("<Q", 2**64 - 1) + bytes(100),
+        struct.pack("<QIII", 1, 0, 12346, 2**31) + bytes(100),
+        struct.pack("<QIHH", 1, 0, 12347, 65_535) + b"\xff" * 8192,
+    ],
+    ids=["bitmaps", "all bitmaps", "containers", "runs"],
+)
+def test_a_bitmap_that_counts_more_than_it_holds_is_refused(bitmap) -> None:
+    with pytest.raises(CorruptTableError, match="bitmap"):
+        dv.decode(framed(bitmap), "x")

@@ -29,7 +29,7 @@ def manifest(**values):
         "min_sequence_number": None,
         "added_snapshot_id": 77,
         "added_files_count": 1,
-        "existing_files_count": 0,
+        "existing_files_count": 1,
         "deleted_files_count": 0,
         "added_rows_count": 100,
         "existing_rows_count": 25,
@@ -42,6 +42,8 @@ def manifest(**values):
 def write(tmp_path, rows, version=3, **header):
     values = {"snapshot_id": 77, "parent_snapshot_id": None, "sequence_number": 9, **header}
     location = str(tmp_path / "snap.avro")
+    for at, row in enumerate(rows):
+        row["location"] += at * "+"  # a list has each manifest once
     table = pa.Table.from_pylist(rows, schema=MANIFESTS)
     next_row_id = write_manifest_list(
         location, table, ManifestListHeader(version, **values), STORAGE

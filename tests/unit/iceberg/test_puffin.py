@@ -93,5 +93,62 @@ def test_damaged_footers_are_refused(tmp_path, change) -> None:
 def test_a_blob_beyond_the_end_is_refused(tmp_path) -> None:
     path = tmp_path / "v.puffin"
     path.write_bytes(made().data)
-    with pytest.raises(CorruptTableError, match="at 100 is not within"):
+    with pytest.raises(CorruptTableError, match="at 100 of 1000000 bytes does not fit"):
         puffin.read_blob(str(path), 100, 10**6, STORAGE)
+
+
+@pytest.mark.parametrize(
+    ("offset", "length"),
+    [(4, -1), (4, 2**40), (-1, 10), (2**62, 10), (0, 2**63 - 1), (2**63 - 1, 2**63 - 1)],
+)
+def test_a_blob_outside_the_file_is_refused_before_it_is_read(tmp_path, offset, length) -> None:
+    path = tmp_path / "v.puffin"
+    path.write_bytes(made().data)
+    with pytest.raises(CorruptTableError, match="does not fit") as raised:
+        puffin.read_blob(str(path), offset, length, STORAGE)
+    assert raised.value.location == str(path)
+
+
+def with_footer(payload: bytes, flags: int = 0, length: int | None = None) -> bytes:
+    size = len(payload) if length is None else length
+    return b"PFA1" * 2 + payload + struct.pack("<iI", size, flags) + b"PFA1"
+
+
+def entry(**values: object) -> bytes:
+    blob = {"type": "x", "fields": [], "snapshot-id": 1, "sequence-number": 1}
+    return json.dumps({"blobs": [{**blob, "offset": 4, "length": 0, **values}]}).encode()
+
+
+def bomb() -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "lz4") as out:
+        for _ in range(64):
+            out.write(b" " * (1 << 20))
+    return sink.getvalue().to_pybytes()
+
+
+DAMAGED = {
+    "negative offset": with_footer(entry(offset=-4)),
+    "negative length": with_footer(entry(length=-1)),
+    "length beyond the file": with_footer(entry(length=2**40)),
+    "offset that is no number": with_footer(entry(offset=[])),
+    "offset without end": with_footer(entry(offset=float("inf"))),
+    "properties that are a number": with_footer(entry(properties=7)),
+    "blobs that are no objects": with_footer(b'{"blobs":[7]}'),
+    "no object": with_footer(b"[]"),
+    "too deep": with_footer(b"[" * 100_000),
+    "not text": with_footer(b"\xff\xfe\xff"),
+    "bomb": with_footer(bomb(), flags=1),
+    "not compressed": with_footer(b"{}", flags=1),
+    "length of all there is": with_footer(b"{}", length=2**31 - 1),
+    "negative footer length": with_footer(b"{}", length=-7),
+}
+
+
+@pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED.keys())
+def test_a_footer_that_means_nothing_is_refused(tmp_path, data) -> None:
+    path = tmp_path / "v.puffin"
+    path.write_bytes(data)
+    with pytest.raises(CorruptTableError) as raised:
+        puffin.read_footer(str(path), STORAGE)
+    assert raised.value.location == str(path)

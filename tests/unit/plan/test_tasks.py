@@ -84,6 +84,20 @@ def test_splits_cover_a_file_without_gaps(size, offsets, split_bytes):
     assert starts[-1] < size
 
 
+@pytest.mark.parametrize("size", [2**40, 2**63 - 1])
+def test_a_size_that_cannot_be_true_makes_no_flood_of_splits(size):
+    plan = plan_of([1] * 3, file_size_in_bytes=[size] * 3, split_offsets=[None] * 3)
+    ranges = ranges_of(scan_tasks(plan, CONTEXT, slots=4))
+    assert len(ranges) <= 3 * tasks.MOST_SPLITS_PER_FILE
+    assert sum(length for _, _, length in ranges) == 3 * size
+
+
+def test_small_splits_of_many_files_are_bounded_in_number(monkeypatch):
+    monkeypatch.setattr(tasks, "MOST_SPLITS", 50)
+    plan = plan_of([1] * 20, file_size_in_bytes=[300 * MEGABYTE] * 20, split_offsets=[None] * 20)
+    assert len(ranges_of(scan_tasks(plan, CONTEXT, slots=4))) <= 70
+
+
 @given(st.lists(st.floats(1, 1e9), max_size=40), st.integers(1, 8), st.booleans())
 def test_packing_loses_nothing(weights, count, neighbours):
     few = tasks.FEW_PIECES

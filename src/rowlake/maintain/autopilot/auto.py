@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from rowlake.catalog.holding import holding
 from rowlake.catalog.tables import refresh
 from rowlake.errors import RowlakeError
+from rowlake.iceberg.refs import ancestors
 from rowlake.model.properties import whole_number
 from rowlake.model.result import Result
 
@@ -136,14 +137,13 @@ def is_due(handle: TableHandle, policy: Policy, look: _Look | None) -> bool:
     if look is not None and now - look.at_ms < wait_ms:
         return False
     metadata = handle.metadata
-    snapshots = {each.snapshot_id: each for each in metadata.snapshots}
-    current, count = metadata.current_snapshot_id, 0
-    while current is not None and (found := snapshots.get(current)) is not None:
-        if look is not None and current == look.snapshot_id:
+    count = 0
+    for found in ancestors(metadata, metadata.current_snapshot_id):
+        if look is not None and found.snapshot_id == look.snapshot_id:
             break
         if found.summary is not None and found.summary.operation.value == "replace":
             return count >= policy.every_commits and now - found.timestamp_ms >= wait_ms
-        current, count = found.parent_snapshot_id, count + 1
+        count += 1
     return count >= policy.every_commits
 
 

@@ -185,7 +185,11 @@ def _deleted_noted(
     _validate_count(file, count)
     live = np.zeros(count, np.bool_)
     for batch in scan_kernel(ScanTask(context, (file,))):
-        live[np.asarray(batch.column(len(columns)))] = True
+        positions = np.asarray(batch.column(len(columns)))
+        if len(positions) and positions.max() >= len(live):
+            cause = f"it has more rows than the {len(live):,} that its manifest says"
+            raise CorruptTableError(file.location, cause)
+        live[positions] = True
         yield batch.select(columns.names)
     dropped = np.flatnonzero(~live)
     if len(dropped):

@@ -1,0 +1,168 @@
+"""Metadata files with content that means nothing: an error of ours, or right rows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+
+import pytest
+
+from rowlake.catalog import metadata as metadata_files
+from rowlake.catalog.metadata import parse_metadata
+from rowlake.errors import CorruptTableError, RowlakeError, UnsupportedFeatureError
+from rowlake.lake import connect
+from tests.lakes import SALES, rows_of, sales
+from tests.metadata_edits import edit_metadata, metadata_path
+
+NAME = "shop.sales"
+HUGE = 10**30
+
+
+@pytest.fixture
+def lake(tmp_path):
+    with connect(str(tmp_path)) as opened:
+        opened.create_namespace("shop")
+        table = opened.create_table(NAME, SALES, partition_by=["store"])
+        table.append(sales(8))
+        table.append(sales(8, 8))
+        yield opened
+
+
+def changed(*path):
+    """Return a change of the metadata: everything but the last is the way to a value."""
+    *way, name, value = path
+
+    def change(found):
+        for part in way:
+            found = found[part]
+        found[name] = value
+
+    return change
+
+
+def twice(kind, **values):
+    return lambda found: found[kind].append({**found[kind][0], **values})
+
+
+def same_snapshot_id(found):
+    found["snapshots"][0]["snapshot-id"] = found["snapshots"][1]["snapshot-id"]
+
+
+def lost_head(found):
+    found["current-snapshot-id"] = found["refs"]["main"]["snapshot-id"] = 5
+
+
+CORRUPT = {
+    "current snapshot of another id than main": changed("current-snapshot-id", 77),
+    "no current snapshot, but main": changed("current-snapshot-id", None),
+    "main of another id": changed("refs", "main", "snapshot-id", 5),
+    "current snapshot that is not there": lost_head,
+    "no snapshots": changed("snapshots", []),
+    "one snapshot id twice": same_snapshot_id,
+    "two schemas of one id": twice("schemas", fields=[]),
+    "two specs of one id": twice("partition-specs", fields=[]),
+    "current snapshot beyond 64 bits": changed("current-snapshot-id", HUGE),
+    "sequence number beyond 64 bits": changed("last-sequence-number", HUGE),
+    "column id beyond 32 bits": changed("last-column-id", HUGE),
+    "parent beyond 64 bits": changed("snapshots", 0, "parent-snapshot-id", HUGE),
+    "time beyond all calendars": changed("snapshots", 0, "timestamp-ms", 2**60),
+    "logged time beyond all calendars": changed("snapshot-log", 0, "timestamp-ms", HUGE),
+    "properties that are a list": changed("properties", []),
+    "properties that are a number": changed("properties", 7),
+    "a location with a null character": changed("location", "a\0b"),
+    "a fixed type of absurd length": changed(
+        "schemas", 0, "fields", 1, "type", "fixed[99999999999]"
+    ),
+    "a fixed type of no length": changed("schemas", 0, "fields", 1, "type", "fixed[0]"),
+}
+
+
+@pytest.mark.parametrize("change", CORRUPT.values(), ids=CORRUPT.keys())
+def test_metadata_that_means_nothing_is_refused_and_named(lake, change) -> None:
+    path = edit_metadata(lake.table(NAME), change)
+    for use in (lambda t: t.arrow(), lambda t: t.append(sales(1)), lambda t: t.inspect("history")):
+        with pytest.raises(CorruptTableError) as raised:
+            use(lake.table(NAME))
+        assert raised.value.location == str(path)
+
+
+READABLE = {
+    "a ref to a snapshot that is gone": changed(
+        "refs", "gone", {"snapshot-id": 5, "type": "branch"}
+    ),
+    "a schema id that no schema has": changed("snapshots", 1, "schema-id", 77),
+    "an unknown operation": changed("snapshots", 1, "summary", {"operation": "mangle"}),
+}
+
+
+@pytest.mark.parametrize("change", READABLE.values(), ids=READABLE.keys())
+def test_harm_beside_the_rows_ends_in_rows_or_an_error_of_ours(lake, change) -> None:
+    edit_metadata(lake.table(NAME), change)
+    try:
+        found = rows_of(lake.table(NAME).arrow())
+    except RowlakeError:
+        return
+    assert found == rows_of(sales(16))
+
+
+def test_a_branch_without_its_snapshot_is_refused(lake) -> None:
+    gone = {"snapshot-id": 5, "type": "branch"}
+    edit_metadata(lake.table(NAME), changed("refs", "gone", gone))
+    for use in (
+        lambda t: t.arrow(ref="gone"),
+        lambda t: t.append(sales(1), branch="gone"),
+        lambda t: t.fast_forward("main", "gone"),
+    ):
+        with pytest.raises(RowlakeError):
+            use(lake.table(NAME))
+
+
+DEEP = 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * DEEP,
+        b'{"a":' * DEEP,
+        b'{"format-version":2,"x":' + b"[" * 300 + b"]" * 300 + b"}",
+        b'{"format-version":' + b"9" * 5000 + b"}",
+        b"NaN",
+        b"null",
+        b"7",
+        b'"x"',
+        b"[]",
+        b"\xff\xfe{}",
+    ],
+    ids=["lists", "objects", "inside", "digits", "nan", "null", "7", "x", "list", "utf-16"],
+)
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_json_that_is_no_metadata_is_an_error_of_ours(text, is_compressed) -> None:
+    with pytest.raises((CorruptTableError, UnsupportedFeatureError)):
+        parse_metadata(gzip.compress(text) if is_compressed else text, "s3://b/v1.metadata.json")
+
+
+def test_compressed_metadata_that_unpacks_to_far_more_is_refused(monkeypatch) -> None:
+    monkeypatch.setattr(metadata_files, "LEAST_LIMIT_BYTES", 1 << 20)
+    bomb = gzip.compress(b" " * (32 << 20))
+    started = time.monotonic()
+    with pytest.raises(CorruptTableError) as raised:
+        parse_metadata(bomb, "s3://b/v1.gz.metadata.json")
+    assert "unpacks to more than" in str(raised.value)
+    assert time.monotonic() - started < 5
+
+
+def test_bombs_in_several_parts_are_refused(monkeypatch) -> None:
+    monkeypatch.setattr(metadata_files, "LEAST_LIMIT_BYTES", 1 << 20)
+    bomb = gzip.compress(b" " * (1 << 20)) * 40
+    with pytest.raises(CorruptTableError):
+        parse_metadata(bomb, "s3://b/v1.gz.metadata.json")
+
+
+def test_honest_compressed_metadata_is_read(lake) -> None:
+    text = metadata_path(lake.table(NAME)).read_bytes()
+    found = parse_metadata(gzip.compress(text), "s3://b/v1.gz.metadata.json")
+    assert json.loads(found.model_dump_json()) == json.loads(
+        parse_metadata(text, "s3://b/v1.metadata.json").model_dump_json()
+    )

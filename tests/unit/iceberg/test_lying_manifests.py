@@ -1,0 +1,198 @@
+"""Manifests and manifest lists that say what is not so: right rows, or an error that names them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rowlake.errors import CorruptTableError, InvalidStatementError, RowlakeError
+from rowlake.lake import connect
+from rowlake.model.predicate import Leaf, Op
+from tests.avro_edits import edit_files, edit_list, edit_manifests
+from tests.lakes import SALES, rows_of, sales
+
+NAME = "shop.sales"
+ROWS = 2_999
+SEVEN = Leaf(("id",), Op.EQ, (7,))
+
+
+@pytest.fixture(params=["parquet", "orc", "avro"])
+def file_format(request):
+    return request.param
+
+
+@pytest.fixture
+def lake(tmp_path):
+    with connect(str(tmp_path)) as opened:
+        opened.create_namespace("shop")
+        yield opened
+
+
+def filled(lake, **properties):
+    table = lake.create_table(NAME, SALES, properties=properties)
+    table.append(sales(ROWS))
+    return lake.table(NAME)
+
+
+@pytest.mark.parametrize("size", [0, 1, -1, -(2**63), 5, 2_000, 2**26])
+def test_a_wrong_size_of_a_data_file_loses_no_row(lake, file_format, size) -> None:
+    table = filled(lake, **{"write.format.default": file_format})
+    edit_files(table, file_size_in_bytes=size)
+    assert rows_of(lake.table(NAME).arrow()) == rows_of(sales(ROWS))
+    assert lake.table(NAME).arrow(where=SEVEN).num_rows == 1
+
+
+def test_a_file_whose_size_is_stated_too_small_gives_all_its_row_groups(lake) -> None:
+    table = filled(lake, **{"write.parquet.row-group-limit": "100"})
+    edit_files(table, file_size_in_bytes=3_000, split_offsets=None)
+    lake.table(NAME).set_properties({"read.split.target-size": "1000"})
+    assert rows_of(lake.table(NAME).arrow()) == rows_of(sales(ROWS))
+
+
+def test_verbs_that_rewrite_files_do_not_trust_sizes(lake) -> None:
+    table = filled(lake)
+    table.append(sales(1, ROWS))
+    edit_files(lake.table(NAME), file_size_in_bytes=1)
+    lake.table(NAME).delete("id = 5")
+    edit_files(lake.table(NAME), file_size_in_bytes=-5)
+    lake.table(NAME).rewrite_data_files(options={"rewrite-all": "true"})
+    expected = [row for row in rows_of(sales(ROWS + 1)) if row[0] != 5]
+    assert rows_of(lake.table(NAME).arrow()) == expected
+
+
+@pytest.mark.parametrize("content", [2, -1, 99])
+def test_a_manifest_of_unknown_content_is_refused(lake, content) -> None:
+    table = filled(lake)
+    location = edit_list(table, lambda rows: [row | {"content": content} for row in rows])
+    with pytest.raises(CorruptTableError) as raised:
+        lake.table(NAME).arrow()
+    assert raised.value.location == location
+    with pytest.raises(CorruptTableError):
+        lake.table(NAME).append(sales(1))
+
+
+def test_a_manifest_that_is_listed_twice_is_refused(lake) -> None:
+    table = filled(lake)
+    location = edit_list(table, lambda rows: rows * 2)
+    with pytest.raises(CorruptTableError) as raised:
+        lake.table(NAME).arrow()
+    assert raised.value.location == location
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"added_files_count": -1, "existing_files_count": 1},
+        {"added_files_count": 1, "existing_files_count": -1},
+        {"added_files_count": 0},
+        {"existing_files_count": 2**31 - 1},
+        {"sequence_number": -3},
+        {"manifest_length": -1},
+        {"partition_spec_id": 77},
+        {"partition_spec_id": -1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("predicate", [None, SEVEN], ids=["all", "some"])
+def test_a_manifest_list_with_numbers_that_mean_nothing_is_refused(lake, values, predicate) -> None:
+    table = filled(lake)
+    edit_list(table, lambda rows: [row | values for row in rows])
+    with pytest.raises(CorruptTableError):
+        lake.table(NAME).arrow(where=predicate)
+
+
+def test_a_wrong_count_of_removed_files_brings_none_back(lake) -> None:
+    table = filled(lake)
+    table.append(sales(1, ROWS))
+    lake.table(NAME).overwrite(sales(3))
+    edit_list(lake.table(NAME), lambda rows: [row | {"deleted_files_count": 0} for row in rows])
+    assert rows_of(lake.table(NAME).arrow()) == rows_of(sales(3))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"content": 1},
+        {"content": 2},
+        {"content": 3},
+        {"content": -1},
+        {"record_count": -1},
+        {"file_format": "PUFFIN"},
+        {"file_format": "LANCE"},
+        {"file_format": ""},
+        {"file_path": ""},
+        {"file_path": "a\0b"},
+    ],
+    ids=str,
+)
+def test_a_data_file_that_the_spec_does_not_know_is_refused(lake, values) -> None:
+    table = filled(lake)
+    edit_files(table, **values)
+    with pytest.raises(RowlakeError):
+        lake.table(NAME).arrow()
+
+
+@pytest.mark.parametrize("content", [0, 3, 17, -2])
+def test_a_delete_file_of_unknown_content_is_refused(lake, content) -> None:
+    table = filled(lake)
+    table.delete("id = 3", mode="merge-on-read")
+
+    def change(rows):
+        for row in rows:
+            if row["data_file"]["content"] == 1:
+                row["data_file"]["content"] = content
+
+    edit_manifests(lake.table(NAME), change)
+    with pytest.raises(CorruptTableError):
+        lake.table(NAME).arrow()
+
+
+@pytest.mark.parametrize("status", [3, -1, 200])
+def test_an_entry_of_unknown_status_is_refused(lake, status) -> None:
+    table = filled(lake)
+    edit_manifests(table, lambda rows: [row | {"status": status} for row in rows])
+    with pytest.raises(CorruptTableError):
+        lake.table(NAME).arrow()
+
+
+def test_an_existing_entry_without_a_sequence_number_is_refused(lake) -> None:
+    table = filled(lake)
+    edit_manifests(table, lambda rows: [row | {"status": 0} for row in rows])
+    with pytest.raises(CorruptTableError):
+        lake.table(NAME).arrow()
+
+
+def test_a_negative_sequence_number_is_refused(lake) -> None:
+    table = filled(lake)
+    edit_manifests(table, lambda rows: [row | {"sequence_number": -4} for row in rows])
+    with pytest.raises(CorruptTableError):
+        lake.table(NAME).arrow()
+
+
+def test_a_split_property_that_is_no_number_of_bytes_is_refused_by_its_name(lake) -> None:
+    table = filled(lake)
+    table.set_properties({"read.split.target-size": "9" * 5_000})
+    with pytest.raises(InvalidStatementError, match=r"read\.split\.target-size"):
+        lake.table(NAME).arrow()
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_compaction_of_a_file_with_more_rows_than_its_manifest_says_is_refused(lake, count) -> None:
+    table = filled(lake)
+    table.delete("id = 3", mode="merge-on-read")
+
+    def change(rows):
+        for row in rows:
+            if row["data_file"]["content"] == 0:
+                row["data_file"]["record_count"] = count
+
+    edit_manifests(lake.table(NAME), change)
+    with pytest.raises(CorruptTableError):
+        lake.table(NAME).rewrite_data_files(options={"rewrite-all": "true"})
+
+
+def test_a_deletion_vector_of_no_data_file_is_refused(lake) -> None:
+    table = filled(lake, **{"format-version": "3"})
+    table.delete("id = 3", mode="merge-on-read")
+    edit_files(lake.table(NAME), referenced_data_file=None)
+    with pytest.raises(CorruptTableError):
+        lake.table(NAME).arrow()
