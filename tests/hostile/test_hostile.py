@@ -16,7 +16,7 @@ from tests.hostile.tables import LAYOUTS, contents, make_victim
 from tests.hostile.verdicts import Verdict
 from tests.parts.require import skip_or_fail
 
-SEED, CASES = "sample", 150
+SEED, CASES = "sample", 120
 
 
 @pytest.fixture(scope="module")

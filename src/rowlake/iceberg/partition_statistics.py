@@ -208,8 +208,15 @@ def read_statistics(location: str, partition: pa.StructType, storage: Storage) -
             found = pq.read_table(stream)
         except (pa.ArrowException, OSError) as error:
             raise CorruptTableError(location, f"it is no Parquet file ({error})") from error
+    try:
+        return _rows_in(found, location, partition)
+    except (pa.ArrowException, KeyError) as error:
+        raise CorruptTableError(location, f"it holds other columns ({error})") from error
+
+
+def _rows_in(found: pa.Table, location: str, partition: pa.StructType) -> pa.Table:
     held = {field_id(field): one_array(found[field.name]) for field in found.schema}
-    if 1 not in held or 2 not in held:
+    if 1 not in held or 2 not in held or not pa.types.is_struct(held[1].type):
         raise CorruptTableError(location, "it has no partitions")
     ids = {name: number for name, (number, _, _) in _COUNTS.items()} | {_VECTORS: _VECTORS_ID}
     columns = {"partition": in_unified(held[1], partition), "spec_id": held[2].cast(pa.int32())}

@@ -149,6 +149,21 @@ def test_a_damaged_older_file_is_not_used(lake):
     assert sum(row["data_record_count"] for row in rows_of(report)) == 24
 
 
+@pytest.mark.parametrize("column", ["partition", "spec_id", "data_record_count"])
+def test_an_older_file_of_other_types_is_not_used(lake, column):
+    table = filled(lake)
+    path = table.compute_partition_stats().partition_statistics_file
+    found = pq.read_table(path)
+    place = found.schema.get_field_index(column)
+    texts = pa.array(["x"] * found.num_rows)
+    field = pa.field(column, texts.type, metadata=found.schema.field(place).metadata)
+    pq.write_table(found.set_column(place, field, texts), path)
+    table.append(sales(4, first=100))
+    report = table.compute_partition_stats()
+    assert not report.incremental
+    assert sum(row["data_record_count"] for row in rows_of(report)) == 24
+
+
 def test_statistics_of_an_older_snapshot_are_those_of_then(lake):
     table = filled(lake)
     first = table.snapshots()[0].snapshot_id
