@@ -164,6 +164,6 @@ def _after_loss(kind: str) -> Verdict:
 def _after_swap(kind: str, name: str) -> Verdict:
     if kind in _NEVER_READ:
         return Verdict.SAME
-    if name == "another file" and kind == "equality deletes":
-        return Verdict.ANY
+    if name == "another file" and kind in ("data", "equality deletes"):
+        return Verdict.ANY  # it may have columns of these ids
     return Verdict.REFUSED

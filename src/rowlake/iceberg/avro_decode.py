@@ -240,6 +240,8 @@ def _blocks(data: bytes, header: Header, location: str) -> Iterator[tuple[int, i
             size, at = _long(data, at)
         except IndexError as error:
             raise CorruptTableError(location, "it ends within a block") from error
+        except Malformed as error:
+            raise CorruptTableError(location, f"a block is damaged ({error})") from error
         end = at + size
         if count < 0 or size < 0 or end + SYNC_BYTES > len(data):
             raise CorruptTableError(location, "it ends within a block")

@@ -8,6 +8,7 @@ import lzma
 import time
 import tracemalloc
 import zlib
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -177,3 +178,9 @@ def test_a_schema_that_is_none_is_refused(tmp_path, text) -> None:
 
 def test_a_number_that_never_ends_is_refused(tmp_path, decoder) -> None:
     refused(write(tmp_path, [(1, b"\x80" * 500_000 + b"\0")]))
+
+
+def test_a_block_whose_count_never_ends_is_refused(tmp_path, decoder) -> None:
+    path = Path(write(tmp_path, []))
+    path.write_bytes(path.read_bytes() + b"\xff" * 1000)
+    refused(str(path))
