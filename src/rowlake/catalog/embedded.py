@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
-from pyiceberg.table import StagedTable
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT
 
 from rowlake.catalog._compat import without_code_of_tables
-from rowlake.catalog.metadata_checks import validate_updates
+from rowlake.catalog.metadata_checks import validate_commit
 from rowlake.model.properties import validate_no_secrets
 
 if TYPE_CHECKING:
@@ -192,8 +191,7 @@ class EmbeddedCatalog(MetastoreCatalog):
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Commit updates to a table."""
-        is_new = isinstance(table, StagedTable)
-        validate_updates(updates, None if is_new else table.metadata.properties)
+        validate_commit(table, updates)
         with without_code_of_tables(self):
             return self.whole.commit_table(table, requirements, updates)
 

@@ -36,7 +36,7 @@ from rowlake.catalog.metadata import (
     to_bytes,
     validate,
 )
-from rowlake.catalog.metadata_checks import validate_updates
+from rowlake.catalog.metadata_checks import validate_commit
 from rowlake.catalog.names import folder_name, new_folder_name, quoted
 from rowlake.catalog.outdated import delete_outdated
 from rowlake.catalog.serverless import ServerlessCatalog, refuse
@@ -177,8 +177,7 @@ class FileSystemCatalog(ServerlessCatalog):
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Make the next version of a table; CommitFailedException where another made it."""
-        is_new = isinstance(table, StagedTable)
-        validate_updates(updates, None if is_new else table.metadata.properties)
+        validate_commit(table, updates)
         identifier = table.name()
         try:
             current = self.newest(identifier)

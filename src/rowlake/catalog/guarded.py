@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
-from pyiceberg.table import CommitTableResponse, StagedTable
+from pyiceberg.table import CommitTableResponse
 
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.commit import cause_of, text_of
-from rowlake.catalog.metadata_checks import validate_updates
+from rowlake.catalog.metadata_checks import validate_commit
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ class GuardedCatalog:
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Commit as rowlake does."""
-        is_new = isinstance(table, StagedTable)
-        validate_updates(updates, None if is_new else table.metadata.properties)
+        validate_commit(table, updates)
         base = replace(
             self._handle, metadata=table.metadata, metadata_location=table.metadata_location
         )

@@ -16,7 +16,7 @@ from pyiceberg.table.update import AddSnapshotUpdate
 from rowlake.catalog.backend import backend_of, can_commit_many
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.metadata import apply_updates, validate
-from rowlake.catalog.metadata_checks import validate_updates
+from rowlake.catalog.metadata_checks import validate_commit
 from rowlake.catalog.names import levels_of
 from rowlake.catalog.outcome import Conflict
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
@@ -185,7 +185,7 @@ class HoldingCatalog:
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Hold a commit of PyIceberg's."""
-        validate_updates(updates, table.metadata.properties)
+        validate_commit(table, updates)
         handle = self.held(table.name()).handle
         after = self.hold(handle, HeldCommit(updates, requirements))
         return CommitTableResponse(

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg import types as iceberg
+from pyiceberg.table import StagedTable
 from pyiceberg.table.update import AddSchemaUpdate, AddSnapshotUpdate, SetPropertiesUpdate
 
 from rowlake.errors import CorruptTableError, SchemaMismatchError, UnsupportedFeatureError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableUpdate
 
@@ -147,6 +149,11 @@ def validate_updates(
         elif isinstance(update, AddSnapshotUpdate) and update.snapshot.summary is not None:
             summary = update.snapshot.summary.additional_properties
             validate_no_secrets(summary, of="snapshot property")
+
+
+def validate_commit(table: Table, updates: Iterable[TableUpdate]) -> None:
+    """Refuse what a commit of PyIceberg's table object must not add."""
+    validate_updates(updates, None if isinstance(table, StagedTable) else table.metadata.properties)
 
 
 def validate_nesting(schema: Schema) -> None:

@@ -130,7 +130,7 @@ def _unsnapped(data: bytes, limit: int) -> bytes:
         raise Malformed(f"a block of {len(data)} bytes says that it unpacks to {size:,}")
     raw: bytes = pa.Codec("snappy").decompress(data[:-4], decompressed_size=size, asbytes=True)
     if zlib.crc32(raw) != int.from_bytes(data[-4:], "big"):
-        raise ValueError("its checksum differs")
+        raise Malformed("its checksum differs")
     return raw
 
 

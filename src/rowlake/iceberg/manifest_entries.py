@@ -22,6 +22,7 @@ from rowlake.model.values import decode
 if TYPE_CHECKING:
     from rowlake.iceberg.avro_decode import Header
 
+UNKNOWN_COUNT = -1
 REQUIRED = ("status", "location", "file_format", "record_count", "file_size_in_bytes")
 _KINDS = {0: (Content.DATA,), 1: (Content.POSITION_DELETES, Content.EQUALITY_DELETES)}
 
@@ -96,8 +97,10 @@ class Entries:
         if not self.is_among("content", _KINDS[self.manifest.content], absent=Content.DATA):
             held = "delete" if self.manifest.content else "data"
             raise self.corrupt(f"an entry of this manifest of {held} files is none")
-        self.validate_not_negative("record_count")
-        self.validate_not_negative("data_sequence_number")
+        # Imports of Avro files by older Iceberg left the count open; row ids need to know it.
+        is_open = self.manifest.first_row_id is None
+        self.validate_at_least(UNKNOWN_COUNT if is_open else 0, "record_count")
+        self.validate_at_least(0, "data_sequence_number")
 
     def validate_vectors(self, formats: pa.Array, referenced: pa.Array) -> None:
         """Refuse vectors of no data file (spec, Deletion Vectors): rows would come back."""
@@ -112,10 +115,10 @@ class Entries:
         least, most = pc.min_max(values).values()
         return not least.is_valid or min(known) <= least.as_py() <= most.as_py() <= max(known)
 
-    def validate_not_negative(self, name: str) -> None:
-        """Refuse a number below zero."""
+    def validate_at_least(self, limit: int, name: str) -> None:
+        """Refuse a number below a limit."""
         least = pc.min(self.stored(pa.field(name, pa.int64()))).as_py()
-        if least is not None and least < 0:
+        if least is not None and least < limit:
             raise self.corrupt(f"an entry has the {name} {least}")
 
     def corrupt(self, cause: str) -> CorruptTableError:

@@ -115,7 +115,7 @@ def test_a_wrong_count_of_removed_files_brings_none_back(lake) -> None:
         {"content": 2},
         {"content": 3},
         {"content": -1},
-        {"record_count": -1},
+        {"record_count": -2},
         {"file_format": "PUFFIN"},
         {"file_format": "LANCE"},
         {"file_format": ""},
@@ -159,6 +159,15 @@ def test_an_existing_entry_without_a_sequence_number_is_refused(lake) -> None:
     edit_manifests(table, lambda rows: [row | {"status": 0} for row in rows])
     with pytest.raises(CorruptTableError):
         lake.table(NAME).arrow()
+
+
+def test_a_count_that_an_import_left_open_costs_no_rows(lake) -> None:
+    table = filled(lake)
+    edit_files(table, record_count=-1)
+    found = lake.table(NAME)
+    assert found.arrow().num_rows == ROWS
+    found.delete("id = 3")
+    assert lake.table(NAME).arrow().num_rows == ROWS - 1
 
 
 def test_a_negative_sequence_number_is_refused(lake) -> None:

@@ -110,12 +110,12 @@ def _text(text: str) -> bytes:
 
 def test_a_deflate_bomb_is_refused_before_it_is_in_memory(tmp_path) -> None:
     path = avro_file(tmp_path / "a", "deflate", 700 << 20, bomb(700 << 20))
-    assert "decompresses to more than" in corrupt(path, "AVRO").cause
+    assert "unpacks to more than" in corrupt(path, "AVRO").cause
 
 
 def test_a_snappy_block_of_absurd_size_is_refused(tmp_path) -> None:
     block = b"\xff\xff\xff\xff\x0f" + bytes(20)
-    assert "decompresses to" in corrupt(avro_file(tmp_path / "a", "snappy", 5, block), "AVRO").cause
+    assert "unpacks to" in corrupt(avro_file(tmp_path / "a", "snappy", 5, block), "AVRO").cause
 
 
 def compressed(codec: str, data: bytes) -> bytes:
@@ -134,9 +134,9 @@ def test_every_codec_is_bounded(codec) -> None:
     zeros = bytes(3 << 20)
     block = compressed(codec, zeros)
     assert inflated(block, codec, 3 << 20) == zeros
-    with pytest.raises(ValueError, match="decompresses to"):
+    with pytest.raises(ValueError, match="unpacks to"):
         inflated(block, codec, 2 << 20)
-    with pytest.raises(ValueError, match=r"block|codec"):
+    with pytest.raises(ValueError, match="block cannot be decompressed"):
         inflated(block[: len(block) // 2], codec, 1 << 20)
 
 
