@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.hostile.scene import Scene
     from tests.hostile.tables import Layout
 
-BOMB_BYTES = 6 << 30  # more than a case may have
+BOMB_BYTES = 3 << 30  # more than a case may have
 MB = 1 << 20
 
 
