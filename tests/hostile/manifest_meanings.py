@@ -124,7 +124,10 @@ def partition(value: Any) -> Callable[[Avro], None]:
         for record in content.records:
             held = record["data_file"]["partition"]
             for name, before in held.items():
-                held[name] = value if isinstance(before, int) or value is None else "x" * 5000
+                if isinstance(before, int) or value is None:
+                    held[name] = value
+                elif isinstance(before, str):
+                    held[name] = "x" * 5000
 
     return edit
 

@@ -11,12 +11,12 @@ from tests.hostile.fence import can_fence
 from tests.hostile.mutation import Mutation
 from tests.hostile.mutations import choices
 from tests.hostile.operations import READS, WRITES
-from tests.hostile.runner import Case, Ground, case_of
+from tests.hostile.runner import Case, Ground, case_of, every_meaning
 from tests.hostile.tables import LAYOUTS, contents, make_victim
 from tests.hostile.verdicts import Verdict
 from tests.parts.require import skip_or_fail
 
-SEED, CASES = "sample", 120
+SEED, CASES = "sample", 110
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +73,11 @@ def test_a_case_can_change_no_file_outside_of_its_arena(tmp_path, ground) -> Non
     mutation = Mutation("a location outside", "metadata", Verdict.SAME_OR_ERROR, leave)
     ground.run(Case(7, SEED, "v2", mutation), ["vacuum"])
     assert contents(outside) == before
+
+
+def test_every_mutation_of_a_meaning_can_be_made(ground) -> None:
+    for number in range(0, 2 * every_meaning(SEED), 2):
+        ground.mutated(case_of(SEED, number))
 
 
 def test_cases_come_out_the_same_again() -> None:
