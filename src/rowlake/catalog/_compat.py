@@ -37,6 +37,8 @@ from pyiceberg.types import (
     TimestamptzNanoType,
 )
 
+from rowlake.model.properties import MOST, whole_number
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
     from sqlalchemy import ColumnElement
 
+PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
 # rowlake's own file access, by the name that PyIceberg loads it by.
 OWN_FILE_IO = "rowlake.catalog.io.StorageFileIO"
 # Types whose defaults stay in their JSON form, since no Python value holds them.
@@ -113,6 +116,8 @@ def metadata_after(
         after = update._apply_table_update(each, after, context)
     if context.has_changes():
         if base_location:
+            # PyIceberg raises a bare ValueError for what is no number.
+            whole_number(after.properties, PREVIOUS_VERSIONS, 1, least=-MOST)
             after = update._update_table_metadata_log(after, base_location, base.last_updated_ms)
         if base.last_updated_ms == after.last_updated_ms:
             after = after.model_copy(update={"last_updated_ms": time.time_ns() // 1_000_000})

@@ -33,8 +33,9 @@ CODEC = "deflate"
 BLOCK_BYTES = 256 * 1024
 _ZERO_IN_V1 = ("content", "sequence_number", "min_sequence_number")
 _CONTENTS = pa.array([0, 1], MANIFESTS.field("content").type)
-_MOST = dict.fromkeys(  # sums of them fit 32 bits
-    ("added_files_count", "existing_files_count", "deleted_files_count"), 2**29
+_MOST_FILES = 2**29  # sums of them fit 32 bits
+_MOST = dict.fromkeys(
+    ("added_files_count", "existing_files_count", "deleted_files_count"), _MOST_FILES
 )
 _COUNTED = (
     "manifest_length",
@@ -85,9 +86,11 @@ def _validate(manifests: pa.Table, location: str) -> None:
         raise CorruptTableError(location, f"manifest {path} has the unknown content {content}")
     for name in _COUNTED:
         least, most = (bound.as_py() for bound in pc.min_max(manifests[name]).values())
-        if least is not None and not 0 <= least <= most <= _MOST.get(name, most):
+        # A file whose rows an import did not count has -1 of them.
+        limit = -_MOST_FILES if name.endswith("_rows_count") else 0
+        if least is not None and not limit <= least <= most <= _MOST.get(name, most):
             raise CorruptTableError(
-                location, f"a manifest has a {name} of {most if least >= 0 else least}"
+                location, f"a manifest has a {name} of {most if least >= limit else least}"
             )
     for kind in ("added", "existing"):
         files, rows = manifests[f"{kind}_files_count"], manifests[f"{kind}_rows_count"]
@@ -192,8 +195,8 @@ def _assigned(manifests: pa.Table, header: ManifestListHeader) -> tuple[pa.Table
     is_data = _numpy(pc.equal(manifests["content"], 0))
     unset = is_data & _numpy(pc.is_null(manifests["first_row_id"]))
     rows = pc.add(
-        pc.coalesce(manifests["added_rows_count"], 0),
-        pc.coalesce(manifests["existing_rows_count"], 0),
+        pc.max_element_wise(manifests["added_rows_count"], 0),
+        pc.max_element_wise(manifests["existing_rows_count"], 0),
     )
     taken = np.where(unset, _numpy(rows), 0)
     ends = header.first_row_id + np.cumsum(taken)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from rowlake.errors import InvalidStatementError
+from rowlake.lake import connect
 from rowlake.model.properties import MOST, whole_number
 from rowlake.write.properties import parquet_options
 
@@ -26,3 +28,16 @@ def test_what_is_no_number_of_iceberg_is_refused_with_its_name(text):
 def test_numbers_that_no_writer_can_take_are_refused_before_anything_is_written(name):
     with pytest.raises(InvalidStatementError, match=name):
         parquet_options({f"write.parquet.{name}": "9" * 40})
+
+
+@pytest.mark.parametrize("catalog", [None, "filesystem"])
+def test_how_many_metadata_files_are_kept_must_be_a_number(tmp_path, catalog):
+    with connect(str(tmp_path), catalog=catalog) as lake:
+        lake.create_namespace("ns")
+        table = lake.create_table("ns.t", pa.schema([("id", pa.int64())]))
+        for text in ("x", "1e9"):
+            with pytest.raises(
+                InvalidStatementError, match=r"previous-versions-max=.*whole number"
+            ):
+                table.set_properties({"write.metadata.previous-versions-max": text})
+        assert not table.properties

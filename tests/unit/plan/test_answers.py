@@ -161,7 +161,7 @@ def test_files_of_other_formats_are_scanned(lake, file_format):
     assert answer(table, "max", "i") == (False, None)
 
 
-@pytest.mark.parametrize("count", [-(1 << 62), -1, 1 << 62])
+@pytest.mark.parametrize("count", [-1, 1 << 62])
 def test_impossible_counts_are_not_believed(lake, count) -> None:
     table = lake.create_table("n.t", pa.schema([("i", pa.int32())]))
     table.append(pa.table({"i": pa.array([1, 2, None], pa.int32())}))
