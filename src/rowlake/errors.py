@@ -45,7 +45,7 @@ class RowlakeError(Exception):
     """The root of all errors that rowlake raises on purpose."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(without_passwords(message))
+        super().__init__(without_passwords(_shortened(message)))
 
     def __reduce__(self) -> tuple[object, ...]:
         # Pools of processes pickle errors; the text is rendered already, so no constructor runs.

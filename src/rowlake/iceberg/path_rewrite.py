@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rowlake.iceberg.prefixes import Prefixes
     from rowlake.storage.files import Storage
 
+_VERSIONS = frozenset({"1", "2", "3"})
 _GZIP_MAGIC = b"\x1f\x8b"
 _PATH_PROPERTIES = (
     "write.object-storage.path",
@@ -159,13 +160,23 @@ def stage_manifest(
     return int(made["manifest_length"][0].as_py())
 
 
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _manifest_header(manifest: RawManifest) -> ManifestHeader:
     said = manifest.header.metadata
-    for name in ("schema", "partition-spec"):
-        if name not in said:
+    for name, kind in (("schema", dict), ("partition-spec", list)):
+        if not isinstance(_parsed(said.get(name, "")), kind):
             raise CorruptTableError(manifest.location, f"it does not say its {name}")
+    version = said.get("format-version", "1")
+    if version not in _VERSIONS:
+        raise CorruptTableError(manifest.location, f"it has the format version {version[:20]}")
     return ManifestHeader(
-        format_version=int(said.get("format-version", "1")),
+        format_version=int(version),
         content=manifest.row["content"],
         snapshot_id=manifest.row["added_snapshot_id"],
         spec_id=manifest.row["partition_spec_id"],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.errors import CorruptTableError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.iceberg.refs import ancestor_ids
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowlake.catalog.handle import TableHandle
+    from rowlake.model.partition import PartitionSpec
     from rowlake.model.view import TableView
 
 TIME = pa.timestamp("us", "UTC")
@@ -192,14 +193,13 @@ def _manifests_table(manifests: pa.Table, view: TableView) -> pa.Table:
 
 
 def _summaries(manifests: pa.Table, view: TableView) -> pa.Array:
-    rows = [
-        _readable(summaries or [], spec_id, view)
-        for summaries, spec_id in zip(
-            manifests["partitions"].to_pylist(),
-            manifests["partition_spec_id"].to_pylist(),
-            strict=True,
-        )
-    ]
+    rows = []
+    for row in manifests.select(["location", "partitions", "partition_spec_id"]).to_pylist():
+        spec = view.specs.get(row["partition_spec_id"])
+        if spec is None:
+            cause = f"it is of partition spec {row['partition_spec_id']}, which the table has not"
+            raise CorruptTableError(row["location"], cause)
+        rows.append(_readable(row["partitions"] or [], spec, view))
     element = pa.struct(
         [
             pa.field("contains_null", pa.bool_(), nullable=False),
@@ -212,9 +212,8 @@ def _summaries(manifests: pa.Table, view: TableView) -> pa.Array:
 
 
 def _readable(
-    summaries: list[dict[str, Any]], spec_id: int, view: TableView
+    summaries: list[dict[str, Any]], spec: PartitionSpec, view: TableView
 ) -> list[dict[str, Any]]:
-    spec = view.specs[spec_id]
     types = partition_type(spec, view.schema, view.schemas.values())
     rows = []
     for summary, field, described in zip(summaries, types, spec.fields, strict=False):

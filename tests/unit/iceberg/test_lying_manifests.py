@@ -7,7 +7,7 @@ import pytest
 from rowlake.errors import CorruptTableError, InvalidStatementError, RowlakeError
 from rowlake.lake import connect
 from rowlake.model.predicate import Leaf, Op
-from tests.avro_edits import edit_files, edit_list, edit_manifests
+from tests.avro_edits import edit_files, edit_headers, edit_list, edit_manifests
 from tests.lakes import SALES, rows_of, sales
 
 NAME = "shop.sales"
@@ -205,3 +205,32 @@ def test_a_deletion_vector_of_no_data_file_is_refused(lake) -> None:
     edit_files(lake.table(NAME), referenced_data_file=None)
     with pytest.raises(CorruptTableError):
         lake.table(NAME).arrow()
+
+
+@pytest.mark.parametrize("kind", ["manifests", "all_manifests", "files"])
+def test_a_manifest_of_an_unknown_spec_is_refused_by_its_name(lake, kind) -> None:
+    filled(lake)
+    edit_list(lake.table(NAME), lambda rows: [row | {"partition_spec_id": 77} for row in rows])
+    with pytest.raises(CorruptTableError, match="spec"):
+        lake.table(NAME).inspect(kind)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [{"schema": ""}, {"schema": "5"}, {"schema": "[" * 100_000}, {"partition-spec": "{}"}],
+    ids=["empty", "a number", "deep", "no list"],
+)
+def test_a_header_that_says_nothing_does_not_move(lake, tmp_path, header) -> None:
+    table = filled(lake)
+    edit_headers(table, header)
+    location = lake.table(NAME).location
+    with pytest.raises(CorruptTableError, match="does not say its"):
+        lake.table(NAME).rewrite_table_path(location, f"{tmp_path}/elsewhere")
+
+
+def test_an_error_quotes_no_text_of_any_length(lake) -> None:
+    table = filled(lake)
+    edit_files(table, file_format="x" * 100_000)
+    with pytest.raises(RowlakeError) as raised:
+        lake.table(NAME).arrow()
+    assert len(str(raised.value)) < 5_000
