@@ -121,8 +121,11 @@ def metadata_after(
             after = update._update_table_metadata_log(after, base_location, base.last_updated_ms)
         if base.last_updated_ms == after.last_updated_ms:
             after = after.model_copy(update={"last_updated_ms": time.time_ns() // 1_000_000})
-    after.spec().check_compatible(after.schema())
-    after.sort_order().check_compatible(after.schema())
+    # What others wrote into the table stays as it is; only what these updates change is checked.
+    if after.schema() != base.schema() or after.spec() != base.spec():
+        after.spec().check_compatible(after.schema())
+    if after.schema() != base.schema() or after.sort_order() != base.sort_order():
+        after.sort_order().check_compatible(after.schema())
     return after
 
 

@@ -41,6 +41,7 @@ def validate_metadata(metadata: TableMetadata, location: str) -> None:
         _number_out_of_range(metadata)
         or _duplicate(metadata)
         or _wrong_head(metadata)
+        or _no_manifests(metadata)
         or ("its location has a null character" if "\0" in metadata.location else None)
     )
     if cause is not None:
@@ -114,15 +115,28 @@ def _wrong_head(metadata: TableMetadata) -> str | None:
     return None
 
 
+def _no_manifests(metadata: TableMetadata) -> str | None:
+    """Return which snapshot does not say its files: it would count as empty."""
+    for one in metadata.snapshots:
+        if not one.manifest_list:
+            return f"snapshot {one.snapshot_id} has no manifest list"
+    return None
+
+
 def _validate_schema(schema: Schema, location: str) -> None:
-    for path, found, depth in _types(schema):
+    for path, field, depth in _fields(schema):
+        found = field.field_type
         if depth > MAX_NESTING_READ:
             raise UnsupportedFeatureError(
                 f"Cannot read {location}: column {_text(path)} is nested deeper than "
                 f"{MAX_NESTING_READ} levels."
             )
+        cause = None
         if isinstance(found, iceberg.FixedType) and not 0 < len_of(found) <= MOST_INT:
             cause = f"column {_text(path)} has the type fixed[{len_of(found)}]"
+        if not -MOST_INT <= field.field_id <= MOST_INT:
+            cause = f"the id of column {_text(path)} is out of range"
+        if cause is not None:
             raise CorruptTableError(location, cause, advice=ADVICE)
 
 
@@ -158,7 +172,7 @@ def validate_commit(table: Table, updates: Iterable[TableUpdate]) -> None:
 
 def validate_nesting(schema: Schema) -> None:
     """Refuse a schema that is nested too deep to be created."""
-    for path, _, depth in _types(schema):
+    for path, _, depth in _fields(schema):
         if depth > MAX_NESTING:
             raise too_deep(path)
 
@@ -176,20 +190,20 @@ def _text(path: tuple[str, ...]) -> str:
     return ".".join(path[:_SHOWN_PARTS]) + (".…" if len(path) > _SHOWN_PARTS else "")
 
 
-def _types(schema: Schema) -> Iterator[tuple[tuple[str, ...], iceberg.IcebergType, int]]:
-    """Yield the path, the type and the number of nested types down to it, of every field.
+def _fields(schema: Schema) -> Iterator[tuple[tuple[str, ...], iceberg.NestedField, int]]:
+    """Yield every field with its path and the number of nested types down to it.
 
     Stops below the depth that anybody allows: no recursion, whatever others have written.
     """
-    pending: list[tuple[tuple[str, ...], iceberg.IcebergType, int]]
-    pending = [((field.name,), field.field_type, 0) for field in schema.fields]
+    pending: list[tuple[tuple[str, ...], iceberg.NestedField, int]]
+    pending = [((field.name,), field, 0) for field in schema.fields]
     while pending:
         path, found, above = pending.pop()
-        below = _fields_of(found)
+        below = _fields_of(found.field_type)
         depth = above + bool(below)
         yield path, found, depth
         if depth <= MAX_NESTING_READ:
-            pending.extend(((*path, field.name), field.field_type, depth) for field in below)
+            pending.extend(((*path, field.name), field, depth) for field in below)
 
 
 def _fields_of(found: iceberg.IcebergType) -> tuple[iceberg.NestedField, ...]:

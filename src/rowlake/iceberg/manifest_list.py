@@ -72,6 +72,8 @@ def read_manifest_list(location: str, storage: Storage) -> pa.Table:
         if name is None and field.name in _REQUIRED:
             raise CorruptTableError(location, f"it has no column {field.name}")
         stored = None if name is None else one_array(raw[name])
+        if field.name in _ZERO_IN_V1 and stored is not None and stored.null_count:
+            raise CorruptTableError(location, f"a manifest has no {field.name}")
         columns.append(_column(stored, field, raw.num_rows, location))
     manifests = pa.table(columns, schema=MANIFESTS)
     _validate(manifests, location)

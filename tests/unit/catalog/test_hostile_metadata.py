@@ -54,6 +54,8 @@ def lost_head(found):
 
 
 CORRUPT = {
+    "a snapshot without a manifest list": changed("snapshots", -1, "manifest-list", ""),
+    "an id of a column that is no int": changed("schemas", 0, "fields", 0, "id", 2**31),
     "current snapshot of another id than main": changed("current-snapshot-id", 77),
     "no current snapshot, but main": changed("current-snapshot-id", None),
     "main of another id": changed("refs", "main", "snapshot-id", 5),
@@ -166,3 +168,17 @@ def test_honest_compressed_metadata_is_read(lake) -> None:
     assert json.loads(found.model_dump_json()) == json.loads(
         parse_metadata(text, "s3://b/v1.metadata.json").model_dump_json()
     )
+
+
+def test_what_others_wrote_is_not_checked_again_by_each_change(lake) -> None:
+    unknown = changed("partition-specs", 0, "fields", 0, "transform", "frobnicate")
+    edit_metadata(lake.table(NAME), unknown)
+    report = lake.table(NAME).expire_snapshots(retain_last=1, dry_run=True)
+    assert report.dry_run
+
+
+def test_a_statistics_path_with_a_null_character_is_no_obstacle_to_health(lake) -> None:
+    table = lake.table(NAME)
+    table.compute_table_stats()
+    edit_metadata(lake.table(NAME), changed("statistics", 0, "statistics-path", "/a/\0/b"))
+    assert lake.table(NAME).remove_orphan_files().dry_run

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import fastavro
 import pytest
 
 from rowlake.errors import CorruptTableError, InvalidStatementError, RowlakeError
 from rowlake.lake import connect
 from rowlake.model.predicate import Leaf, Op
-from tests.avro_edits import edit_files, edit_headers, edit_list, edit_manifests
+from tests.avro_edits import edit_files, edit_headers, edit_list, edit_manifests, manifest_list_of
 from tests.lakes import SALES, rows_of, sales
 
 NAME = "shop.sales"
@@ -234,3 +237,20 @@ def test_an_error_quotes_no_text_of_any_length(lake) -> None:
     with pytest.raises(RowlakeError) as raised:
         lake.table(NAME).arrow()
     assert len(str(raised.value)) < 5_000
+
+
+@pytest.mark.parametrize("name", ["content", "sequence_number", "min_sequence_number"])
+def test_a_manifest_list_that_leaves_out_a_required_number_is_refused(lake, name) -> None:
+    filled(lake)
+    location = manifest_list_of(lake.table(NAME))
+    with Path(location).open("rb") as stream:
+        reader = fastavro.reader(stream)
+        rows, schema, metadata = list(reader), reader.writer_schema, reader.metadata
+    for field in schema["fields"]:
+        if field["name"] == name:
+            field["type"] = ["null", field["type"]]
+    with Path(location).open("wb") as stream:
+        kept = {key: text for key, text in metadata.items() if not key.startswith("avro.")}
+        fastavro.writer(stream, schema, [row | {name: None} for row in rows], metadata=kept)
+    with pytest.raises(CorruptTableError, match=f"no {name}"):
+        lake.table(NAME).arrow()

@@ -51,6 +51,8 @@ def _below(named: pa.ChunkedArray, place: str, equal: Equality) -> list[pa.Array
     paths = identified(named, equal).with_prefix(("", ""))
     if not len(paths):
         return []
+    # No file has a name with a null character, so no link leads to it.
+    paths = paths.filter(pc.invert(pc.match_substring(paths, "\0")))
     folders = pc.replace_substring_regex(paths, _PARENT, "")
     real_place = os.path.realpath(place)
     return [
