@@ -99,6 +99,11 @@ def _by_another_name(kind: str, verdict: Verdict) -> Verdict:
     return ANY if kind == "manifest" and verdict is EITHER else verdict
 
 
+def _without(kind: str, key: str) -> Verdict:
+    """Return what counts where a number is left out: without its content, a file has data."""
+    return EITHER if (kind, key) == ("manifest", "content") else REFUSED
+
+
 def bounds(value: Any, key: int = 1) -> Callable[[Avro], None]:
     def edit(content: Avro) -> None:
         for record in content.records:
@@ -264,7 +269,7 @@ def _of_any_content(kind: str) -> list[Mutation]:
             suits=_is_partitioned,
         ),
         *(
-            mine(f"{key} is null", REFUSED, retyped(key, ["null", of], None))
+            mine(f"{key} is null", _without(kind, key), retyped(key, ["null", of], None))
             for key, of in REQUIRED.items()
         ),
         *(mine(f"{key} is a list", REFUSED, retyped(key, LIST, [1])) for key in REQUIRED),

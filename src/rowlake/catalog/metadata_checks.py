@@ -62,8 +62,9 @@ def _numbers(metadata: TableMetadata) -> Iterator[tuple[str, int | None, int]]:
     yield "last-updated-ms", metadata.last_updated_ms, MOST_MS
     yield "last-column-id", metadata.last_column_id, MOST_INT
     yield "last-partition-id", metadata.last_partition_id, MOST_INT
-    for name in ("last_sequence_number", "current_snapshot_id", "next_row_id"):
-        yield name.replace("_", "-"), getattr(metadata, name, None), MOST_LONG
+    yield "current-snapshot-id", metadata.current_snapshot_id, MOST_LONG
+    for name in ("last_sequence_number", "next_row_id"):  # the next commit counts on from them
+        yield name.replace("_", "-"), getattr(metadata, name, None), MOST_LONG // 2
     for one in metadata.snapshots:
         yield "a snapshot-id", one.snapshot_id, MOST_LONG
         yield "a parent-snapshot-id", one.parent_snapshot_id, MOST_LONG

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.model.files import files_schema
+from rowlake.model.properties import MOST
 from rowlake.model.transform import partition_type
 from rowlake.verbs.readable_metrics import readable_metrics
 
@@ -186,7 +187,11 @@ def _partitions(handle: TableHandle, view: TableView, entries: pa.Table) -> pa.T
 
 
 def _in(schema: pa.Schema, row: dict[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in schema.names}
+    # Sizes and counts are what manifests say; sums of false ones may be larger than any number.
+    return {
+        name: min(row[name], MOST) if isinstance(row[name], int) else row[name]
+        for name in schema.names
+    }
 
 
 def _no_partition(entry: dict[str, Any]) -> dict[str, Any]:

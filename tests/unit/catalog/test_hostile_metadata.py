@@ -54,6 +54,7 @@ def lost_head(found):
 
 
 CORRUPT = {
+    "sequence numbers that run out": changed("last-sequence-number", 2**63 - 1),
     "a snapshot without a manifest list": changed("snapshots", -1, "manifest-list", ""),
     "an id of a column that is no int": changed("schemas", 0, "fields", 0, "id", 2**31),
     "current snapshot of another id than main": changed("current-snapshot-id", 77),

@@ -254,3 +254,26 @@ def test_a_manifest_list_that_leaves_out_a_required_number_is_refused(lake, name
         fastavro.writer(stream, schema, [row | {name: None} for row in rows], metadata=kept)
     with pytest.raises(CorruptTableError, match=f"no {name}"):
         lake.table(NAME).arrow()
+
+
+def test_sizes_that_no_sum_can_hold_are_shown_as_the_largest_number(lake) -> None:
+    table = filled(lake)
+    table.append(sales(3, ROWS))
+    edit_files(lake.table(NAME), file_size_in_bytes=2**63 - 1)
+    found = lake.table(NAME).inspect("partitions")
+    assert max(found["total_data_file_size_in_bytes"].to_pylist()) == 2**63 - 1
+
+
+def test_delete_files_with_absurd_counts_are_compacted(lake) -> None:
+    table = filled(lake)
+    for number in (1, 2):
+        table.delete(f"id = {number}", mode="merge-on-read")
+
+    def change(rows):
+        for row in rows:
+            if row["data_file"]["content"] == 1:
+                row["data_file"]["record_count"] = 2**62
+
+    edit_manifests(lake.table(NAME), change)
+    lake.table(NAME).rewrite_position_delete_files(options={"rewrite-all": "true"})
+    assert lake.table(NAME).arrow().num_rows == ROWS - 2

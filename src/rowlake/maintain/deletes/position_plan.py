@@ -313,9 +313,8 @@ class _Spec:
         data, deletes = self.data_rows[pairs], self.delete_rows[pairs]
         rows = int(self.records[distinct(deletes)].sum())
         count = -(-rows // MOST_ROWS)
-        for files in np.array_split(distinct(data), max(1, count)):
-            if not len(files):
-                continue
+        # Counts are what manifests say: there are never more parts than data files.
+        for files in np.array_split(distinct(data), min(max(1, count), len(distinct(data)))):
             named = self.data.take(pa.array(files))
             numbers = _numbers(named, "data_sequence_number").tolist()
             read = distinct(deletes[np.isin(data, files)])
