@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from rowlake.iceberg import deletion_vector, position_delete, puffin
+from rowlake.codecs import deletion_vector, position_delete, puffin
 from rowlake.model.files import Content, DeleteFile
 from rowlake.model.schema import FIELD_ID, INITIAL_DEFAULT, TYPE_NAME, Schema, children, field_id
 from rowlake.model.task import FileTask, ScanContext, ScanTask

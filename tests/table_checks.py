@@ -23,7 +23,7 @@ from rowlake.errors import (
 from rowlake.iceberg.cache import default_cache
 from rowlake.model.predicate import Leaf, Op
 from rowlake.plan.tasks import scan_tasks
-from rowlake.rowlevel.blind import blind_upsert
+from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.scan.kernel import output_schema, scan_kernel
 from rowlake.storage.files import Storage
 from rowlake.verbs import manifests

@@ -42,7 +42,7 @@ def rowlake_planner(warehouse: Path) -> Planner:
     from rowlake.catalog.tables import load_table
     from rowlake.iceberg.metadata import view_of
     from rowlake.model.predicate import Leaf, Op
-    from rowlake.plan import plan_files
+    from rowlake.plan.files import plan_files
     from rowlake.storage.files import Storage
 
     catalog = open_catalog(str(warehouse), "filesystem")

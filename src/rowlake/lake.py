@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog import tables as catalog_tables
-from rowlake.catalog.names import levels_of, quoted
 from rowlake.catalog.open import open_catalog, properties_to_reopen
 from rowlake.deferred import deferred
 from rowlake.engine.spark import Engine
+from rowlake.model.names import levels_of, quoted
 from rowlake.secrets import redacted_repr
 from rowlake.table import Table
 

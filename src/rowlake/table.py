@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowlake import lake as lakes
-    from rowlake import merge_builder, plan
+    from rowlake import merge_builder
     from rowlake.catalog.handle import TableHandle
     from rowlake.commit import metadata as commit
     from rowlake.engine.spark import Engine
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.view import SnapshotInfo
-    from rowlake.rowlevel import blind, strategy
+    from rowlake.prune import bind as binding
     from rowlake.rowlevel import delete as deletion
+    from rowlake.rowlevel import equality_writes, strategy
     from rowlake.rowlevel import upsert as upserting
     from rowlake.sql import (
         assignments,
@@ -44,20 +45,21 @@ if TYPE_CHECKING:
         row_statements,
         whole_condition,
     )
-    from rowlake.verbs import alter, branches, ingest, inspect, pick, read, wap, write
+    from rowlake.verbs import alter, branches, cherry_pick, ingest, inspect, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (auto,) = deferred("rowlake.maintain.autopilot", "auto")
-    lakes, merge_builder, plan = deferred("rowlake", "lake merge_builder plan")
-    blind, deletion, strategy, upserting = deferred(
-        "rowlake.rowlevel", "blind delete strategy upsert"
+    lakes, merge_builder = deferred("rowlake", "lake merge_builder")
+    (binding,) = deferred("rowlake.prune", "bind")
+    equality_writes, deletion, strategy, upserting = deferred(
+        "rowlake.rowlevel", "equality_writes delete strategy upsert"
     )
     assignments, condition, execute_row_level, refusals, row_statements, whole_condition = deferred(
         "rowlake.sql",
         "assignments condition execute_row_level refusals row_statements whole_condition",
     )
-    alter, branches, ingest, inspect, pick, read, wap, write = deferred(
-        "rowlake.verbs", "alter branches ingest inspect pick read wap write"
+    alter, branches, ingest, inspect, cherry_pick, read, wap, write = deferred(
+        "rowlake.verbs", "alter branches ingest inspect cherry_pick read wap write"
     )
 
 Time = "str | int | float | datetime.datetime"
@@ -241,7 +243,9 @@ class Table(Maintenance):
         handle, chosen = self.for_write(options)
         asked = strategy.deletes_of(chosen.deletes, handle.metadata.format_version, chosen.mode)
         if asked is strategy.Deletes.EQUALITY:
-            return self._wrote(*blind.blind_delete(handle, _said_by(where, handle), chosen))
+            return self._wrote(
+                *equality_writes.blind_delete(handle, _said_by(where, handle), chosen)
+            )
         landed, result = deletion.delete(
             handle,
             self._engine,
@@ -306,10 +310,10 @@ class Table(Maintenance):
                 f"DELETE from {handle.name} needs a condition; truncate() removes all rows."
             )
         if not isinstance(where, str):
-            return deletion.Selection(plan.bind(where, schema))
+            return deletion.Selection(binding.bind(where, schema))
         pushed = condition.pushed_condition(where, schema)
         if pushed.exact:
-            return deletion.Selection(plan.bind(pushed.predicate, schema))
+            return deletion.Selection(binding.bind(pushed.predicate, schema))
         view = write.view_for_write(handle, branch)
         needed = [*condition.columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
         request = read.Request(needed, pushed.predicate, snapshot_id=view.snapshot_id)
@@ -317,7 +321,7 @@ class Table(Maintenance):
             frame = read.frame(handle, self._engine, request).where(where)
         found = frame.select(FILE_COLUMN, POS_COLUMN)
         return deletion.Selection(
-            plan.bind(pushed.predicate, schema), found, snapshot_id=view.snapshot_id
+            binding.bind(pushed.predicate, schema), found, snapshot_id=view.snapshot_id
         )
 
     def _wrote(self, landed: TableHandle, result: Result) -> Result:
@@ -399,12 +403,12 @@ class Table(Maintenance):
 
     def cherry_pick(self, snapshot_id: int, branch: str = "main") -> Result:
         """Bring the change of one snapshot onto a branch."""
-        self._handle, result = pick.cherry_pick(self.handle, snapshot_id, branch)
+        self._handle, result = cherry_pick.cherry_pick(self.handle, snapshot_id, branch)
         return result
 
     def publish(self, wap_id: str, branch: str = "main") -> Result:
         """Bring a staged (write-audit-publish) snapshot onto a branch, once."""
-        self._handle, result = pick.publish(self.handle, wap_id, branch)
+        self._handle, result = cherry_pick.publish(self.handle, wap_id, branch)
         return result
 
     # ------------------------------------------------------------------ evolution

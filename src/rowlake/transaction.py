@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.catalog.holding import HoldingCatalog
+from rowlake.catalog.transaction import HoldingCatalog
 from rowlake.commit.transaction import discard
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.autopilot.auto import tidy_after

@@ -20,7 +20,7 @@ from rowlake.lake import Lake
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import TRUE
 from rowlake.plan import tasks as plan_tasks
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.rowlevel import staged as stage
 from rowlake.rowlevel import tasks as change_tasks
 from rowlake.rowlevel.change import change_rows

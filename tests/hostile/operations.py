@@ -14,8 +14,8 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rowlake.codecs import avro_file
 from rowlake.errors import InternalError, RowlakeError
-from rowlake.iceberg import avro_file
 from rowlake.model.predicate import Leaf, Op
 from tests.histories.driver import driver_lake
 from tests.hostile.tables import NAME, as_texts, rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from rowlake.rowlevel.blind import blind_upsert
+from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.verbs.write import WriteOptions
 from tests.parts.java_tables import commit_equality_deletes, load
 from tests.parts.rows import rows_of

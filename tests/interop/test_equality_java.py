@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from rowlake.rowlevel.blind import blind_upsert
+from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.verbs.write import WriteOptions
 from tests.parts.rows import rows_of
 

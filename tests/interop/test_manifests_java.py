@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from rowlake.iceberg.avro_decode import read_header
+from rowlake.codecs.avro_decode import read_header
 from rowlake.iceberg.cache import ManifestCache
 from rowlake.iceberg.manifest_list import (
     ManifestListHeader,

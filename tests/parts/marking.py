@@ -13,9 +13,9 @@ from rowlake.commit.loop import Commit
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Change, Operation, Requirements, no_files
 from rowlake.plan.files import plan_files
-from rowlake.rowlevel.marks import Marked, MarkWriter
 from rowlake.scan.deletes import positions_in
 from rowlake.storage.files import Storage
+from rowlake.write.marks import Marked, MarkWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

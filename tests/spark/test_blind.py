@@ -9,7 +9,7 @@ import pytest
 
 import rowlake
 from rowlake.errors import CardinalityError, SchemaMismatchError
-from rowlake.rowlevel.blind import blind_upsert
+from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.verbs.write import WriteOptions
 from tests.lakes import files_in
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.metadata import Definition
-    from rowlake.catalog.names import Identifier
+    from rowlake.model.names import Identifier
 
 # The endpoint of a REST catalog for several tables at once.
 COMMIT_MANY = "POST /v1/{prefix}/transactions/commit"
@@ -71,7 +71,7 @@ def backend_of(catalog: Catalog) -> Backend:
     from rowlake.catalog.embedded import EmbeddedCatalog
     from rowlake.catalog.filesystem import FileSystemCatalog
 
-    holding = sys.modules.get("rowlake.catalog.holding")
+    holding = sys.modules.get("rowlake.catalog.transaction")
     if holding is not None and isinstance(catalog, holding.HoldingCatalog):
         return cast("Backend", holding.HoldingBackend(catalog))
     if isinstance(catalog, EmbeddedCatalog):

@@ -12,9 +12,9 @@ from pyiceberg.table.update import AddSnapshotUpdate
 
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.failures import meaning
-from rowlake.catalog.holding import HeldCommit, holding
 from rowlake.catalog.metadata_checks import validate_updates
 from rowlake.catalog.outcome import Conflict, Fate, Landed, Outcome, Unknown, fate_of, status_of
+from rowlake.catalog.transaction import HeldCommit, holding
 from rowlake.errors import InternalError, RowlakeError, StorageError
 from rowlake.secrets import cause_without_secrets, without_secrets
 

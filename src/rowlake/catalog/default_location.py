@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import NoSuchNamespaceError
 
-from rowlake.catalog.names import folder_name
 from rowlake.errors import InvalidStatementError
+from rowlake.model.names import folder_name
 from rowlake.storage.locations import join
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.names import Identifier
+    from rowlake.model.names import Identifier
 
 
 def default_location(catalog: Catalog, identifier: Identifier) -> str | None:

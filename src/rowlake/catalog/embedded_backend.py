@@ -10,7 +10,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from rowlake.catalog.default_location import known_default
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import read_metadata
-from rowlake.catalog.names import quoted
+from rowlake.model.names import quoted
 from rowlake.storage.files import Storage
 from rowlake.storage.table_io import table_io_properties
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.embedded import EmbeddedCatalog
     from rowlake.catalog.metadata import Definition
-    from rowlake.catalog.names import Identifier
     from rowlake.catalog.sql import SqlBackend
+    from rowlake.model.names import Identifier
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg import exceptions as theirs
 
-from rowlake.catalog.names import quoted
 from rowlake.errors import (
     InvalidStatementError,
     RowlakeError,
@@ -15,6 +14,7 @@ from rowlake.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from rowlake.model.names import quoted
 from rowlake.secrets import cause_without_secrets, without_passwords, without_secrets
 from rowlake.storage.failures import storage_failure
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.names import Identifier
+    from rowlake.model.names import Identifier
 
 _REFUSED = (theirs.ForbiddenError, theirs.UnauthorizedError, theirs.AuthorizationExpiredError)
 _TAKEN = (

@@ -37,7 +37,6 @@ from rowlake.catalog.metadata import (
     validate,
 )
 from rowlake.catalog.metadata_checks import validate_commit
-from rowlake.catalog.names import folder_name, new_folder_name, quoted
 from rowlake.catalog.outdated import delete_outdated
 from rowlake.catalog.serverless import ServerlessCatalog, refuse
 from rowlake.deferred import deferred
@@ -47,6 +46,7 @@ from rowlake.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
+from rowlake.model.names import folder_name, new_folder_name, quoted
 from rowlake.model.properties import validate_no_secrets
 from rowlake.storage.files import Storage
 from rowlake.storage.locations import is_remote, join

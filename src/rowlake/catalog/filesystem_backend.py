@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata import apply_updates, read_metadata
-from rowlake.catalog.names import quoted
+from rowlake.model.names import quoted
 from rowlake.storage.table_io import table_io_properties
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.filesystem import FileSystemCatalog
     from rowlake.catalog.metadata import Definition
-    from rowlake.catalog.names import Identifier
+    from rowlake.model.names import Identifier
 
 
 @dataclass(frozen=True)

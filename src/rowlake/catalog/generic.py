@@ -25,8 +25,8 @@ from pyiceberg.table.update import (
 from rowlake.catalog._compat import staged_table, without_code_of_tables
 from rowlake.catalog.handle import TableHandle
 from rowlake.catalog.metadata_checks import validate_metadata
-from rowlake.catalog.names import quoted
 from rowlake.catalog.outdated import delete_outdated
+from rowlake.model.names import quoted
 from rowlake.storage.filesystems import io_properties
 from rowlake.storage.table_io import table_io_properties
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
     from rowlake.catalog.metadata import Definition
-    from rowlake.catalog.names import Identifier
+    from rowlake.model.names import Identifier
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from rowlake.catalog.names import quoted
+from rowlake.model.names import quoted
 from rowlake.secrets import without_passwords
 from rowlake.storage.files import Storage
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
 
-    from rowlake.catalog.names import Identifier
+    from rowlake.model.names import Identifier
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class TableHandle:
     def to_pyiceberg(self) -> Table:
         """Return the table as PyIceberg's own object; its commits follow rowlake's rules."""
         from rowlake.catalog.guarded import GuardedCatalog
-        from rowlake.catalog.holding import holding
+        from rowlake.catalog.transaction import holding
 
         catalog = self.catalog if holding(self) else cast("Catalog", GuardedCatalog(self))
         return self._pyiceberg_table(catalog)

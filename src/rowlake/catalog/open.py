@@ -13,8 +13,8 @@ from pyiceberg.utils.config import Config
 
 from rowlake.catalog.failures import first_line, is_of_database, is_of_network
 from rowlake.catalog.io import IMPLEMENTATION, OURS
-from rowlake.catalog.names import near
 from rowlake.errors import InvalidStatementError, RowlakeError, StorageError
+from rowlake.model.names import near
 from rowlake.secrets import (
     cause_without_secrets,
     statement_without_secrets,

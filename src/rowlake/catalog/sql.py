@@ -35,10 +35,10 @@ from rowlake.catalog.metadata import (
     validate,
     version_of,
 )
-from rowlake.catalog.names import quoted
 from rowlake.catalog.outdated import delete_outdated
 from rowlake.catalog.ownership import next_metadata_folder
 from rowlake.errors import InvalidStatementError
+from rowlake.model.names import quoted
 from rowlake.storage.files import Storage
 from rowlake.storage.table_io import table_io_properties
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement
 
     from rowlake.catalog.metadata import Definition
-    from rowlake.catalog.names import Identifier
+    from rowlake.model.names import Identifier
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from rowlake.catalog.failures import failing, is_of_database
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.metadata import read_metadata
 from rowlake.catalog.metadata_checks import validate_nesting
-from rowlake.catalog.names import folder_name, levels_of, near, quoted, table_levels
 from rowlake.catalog.purge import gc_allowed
 from rowlake.errors import InvalidStatementError, TableNotFoundError
+from rowlake.model.names import folder_name, levels_of, near, quoted, table_levels
 from rowlake.model.properties import validate_no_secrets
 from rowlake.storage.files import Storage
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.metadata import Definition
-    from rowlake.catalog.names import Identifier, Name
+    from rowlake.model.names import Identifier, Name
 
 
 def load_table(catalog: Catalog, name: Name) -> TableHandle:

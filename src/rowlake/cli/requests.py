@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rowlake.catalog.names import levels_of
 from rowlake.merge_builder import TARGET
+from rowlake.model.names import levels_of
 from rowlake.sql.assignments import condition_of
 from rowlake.sql.cursor import Cursor
 from rowlake.sql.parse_create import QUERY_WORDS

@@ -16,19 +16,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from rowlake.catalog.commit import commit_updates
-from rowlake.catalog.holding import holding
 from rowlake.catalog.metadata import apply_updates
 from rowlake.catalog.outcome import Conflict, Landed, Unknown
 from rowlake.catalog.tables import refresh, table_exists
-from rowlake.commit.newest import (
+from rowlake.catalog.transaction import holding
+from rowlake.commit.rebase import Rebase, Rebased
+from rowlake.commit.resolve import resolved
+from rowlake.commit.retry import Patience, retry_policy
+from rowlake.commit.same_table import (
     MADE_ANEW,
     find_outdated,
     is_made_anew,
     swap_unless_upgraded,
 )
-from rowlake.commit.rebase import Rebase, Rebased
-from rowlake.commit.resolve import resolved
-from rowlake.commit.retry import Patience, retry_policy
 from rowlake.commit.validate import Breach, find_breach, were_replaced
 from rowlake.errors import InternalError, RowlakeError
 from rowlake.iceberg.producer import head_requirements, prepare, prepare_deletes, produce

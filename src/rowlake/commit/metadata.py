@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.outcome import Conflict, Landed
 from rowlake.catalog.tables import refresh
-from rowlake.commit.newest import MADE_ANEW, is_made_anew
 from rowlake.commit.retry import Patience, retry_policy
+from rowlake.commit.same_table import MADE_ANEW, is_made_anew
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
 
 if TYPE_CHECKING:

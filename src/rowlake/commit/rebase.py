@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.commit.applying import (
+from rowlake.commit.applicable_deletes import (
     Applying,
     Place,
     added_by,

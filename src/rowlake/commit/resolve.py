@@ -17,7 +17,7 @@ from rowlake.errors import InvalidStatementError, shown
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.values import encode_partitions
 from rowlake.plan.files import plan_files
-from rowlake.plan.prune import must_match
+from rowlake.prune.match import must_match
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle

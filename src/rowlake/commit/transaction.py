@@ -13,19 +13,19 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from rowlake.catalog.commit import commit_updates
-from rowlake.catalog.holding import HeldCommit, after_commit
 from rowlake.catalog.many import AllLanded, ManyOutcome, TableChange, commit_many
 from rowlake.catalog.outcome import Conflict, Landed
 from rowlake.catalog.tables import refresh
+from rowlake.catalog.transaction import HeldCommit, after_commit
 from rowlake.commit.loop import Commit, Refused
-from rowlake.commit.newest import MADE_ANEW, is_made_anew, swap_unless_upgraded
 from rowlake.commit.retry import Patience, retry_policy
+from rowlake.commit.same_table import MADE_ANEW, is_made_anew, swap_unless_upgraded
 from rowlake.commit.validate import Breach, find_breach
 from rowlake.errors import InternalError, RowlakeError
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
-    from rowlake.catalog.holding import HeldTable, HoldingCatalog
+    from rowlake.catalog.transaction import HeldTable, HoldingCatalog
     from rowlake.commit.retry import RetryPolicy
     from rowlake.iceberg.producer import Prepared
     from rowlake.model.change import Change

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from rowlake.commit.history import files_landed, snapshots_since
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.files import Status
-from rowlake.plan.bind import bind
-from rowlake.plan.prune import deletes_may_match, may_match
+from rowlake.prune.bind import bind
+from rowlake.prune.match import deletes_may_match, may_match
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle

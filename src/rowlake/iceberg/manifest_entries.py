@@ -20,7 +20,7 @@ from rowlake.model.schema import children, field_id
 from rowlake.model.values import decode
 
 if TYPE_CHECKING:
-    from rowlake.iceberg.avro_decode import Header
+    from rowlake.codecs.avro_decode import Header
 
 UNKNOWN_COUNT = -1
 REQUIRED = ("status", "location", "file_format", "record_count", "file_size_in_bytes")

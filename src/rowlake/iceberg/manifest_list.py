@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.codecs.avro_encode import container_header, encode_blocks, encode_rows, framed
+from rowlake.codecs.avro_file import decode_file
+from rowlake.codecs.avro_schema import avro_schema, iceberg_schema
 from rowlake.errors import CorruptTableError, InternalError, UnsupportedFeatureError, shown
-from rowlake.iceberg.avro_encode import container_header, encode_blocks, encode_rows, framed
-from rowlake.iceberg.avro_file import decode_file
-from rowlake.iceberg.avro_schema import avro_schema, iceberg_schema
 from rowlake.iceberg.manifest_entries import as_type, one_array, struct_columns
 from rowlake.iceberg.manifest_schema import (
     MANIFEST_FIELD_IDS,

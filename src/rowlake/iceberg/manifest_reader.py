@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.codecs.avro_file import decode_file, is_local
 from rowlake.errors import CorruptTableError
-from rowlake.iceberg.avro_file import decode_file, is_local
 from rowlake.iceberg.cache import ManifestKey, default_cache
 from rowlake.iceberg.manifest_entries import REQUIRED, Entries, Manifest
 from rowlake.iceberg.manifest_schema import FIELD_IDS

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from rowlake.codecs.avro_schema import Column, ListOf, MapOf, StructOf
 from rowlake.errors import UnsupportedFeatureError
-from rowlake.iceberg.avro_schema import Column, ListOf, MapOf, StructOf
 from rowlake.model.schema import children, field_id, type_name
 
 DATA_FILE_ID = 2

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.codecs.avro_encode import container_header, encode_blocks, encode_rows, framed
+from rowlake.codecs.avro_schema import avro_schema, iceberg_schema
 from rowlake.errors import InternalError, InvalidStatementError, UnsupportedFeatureError
-from rowlake.iceberg.avro_encode import container_header, encode_blocks, encode_rows, framed
-from rowlake.iceberg.avro_schema import avro_schema, iceberg_schema
 from rowlake.iceberg.manifest_entries import one_array
 from rowlake.iceberg.manifest_schema import (
     BLOCK_SIZE_ID,
@@ -33,7 +33,7 @@ from rowlake.model.values import encode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rowlake.iceberg.avro_encode import Block
+    from rowlake.codecs.avro_encode import Block
     from rowlake.storage.files import Storage
 
 ENCODED_ROWS = 32_768

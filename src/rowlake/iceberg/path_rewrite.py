@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.codecs.avro_decode import read_header
+from rowlake.codecs.avro_file import decode_file
+from rowlake.codecs.position_delete import FILE_PATH_ID
 from rowlake.errors import CorruptTableError
-from rowlake.iceberg.avro_decode import read_header
-from rowlake.iceberg.avro_file import decode_file
 from rowlake.iceberg.manifest_entries import Entries, Manifest, one_array
 from rowlake.iceberg.manifest_list import (
     ManifestListHeader,
@@ -27,13 +28,12 @@ from rowlake.iceberg.manifest_list import (
     write_manifest_list,
 )
 from rowlake.iceberg.manifest_writer import ManifestHeader, write_manifest
-from rowlake.iceberg.position_delete import FILE_PATH_ID
 from rowlake.model.files import BOUNDS, Content, files_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowlake.iceberg.avro_decode import Header
+    from rowlake.codecs.avro_decode import Header
     from rowlake.iceberg.prefixes import Prefixes
     from rowlake.storage.files import Storage
 

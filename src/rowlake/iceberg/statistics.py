@@ -20,7 +20,7 @@ from rowlake.errors import InvalidStatementError
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
-    from rowlake.iceberg.puffin import PuffinFile
+    from rowlake.codecs.puffin import PuffinFile
     from rowlake.iceberg.refs import Updates
     from rowlake.model.view import TableView
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowlake.catalog.holding import holding
+from rowlake.catalog.transaction import holding
 from rowlake.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:

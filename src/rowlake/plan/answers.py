@@ -21,7 +21,7 @@ import pyarrow.types as pt
 from rowlake.model.schema import field_id
 from rowlake.model.values import decode
 from rowlake.plan.files import METRICS_COLUMNS, NAN_COLUMN
-from rowlake.plan.metrics import map_value
+from rowlake.prune.metrics import map_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

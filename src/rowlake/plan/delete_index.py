@@ -27,8 +27,8 @@ import pyarrow.compute as pc
 from rowlake.errors import CorruptTableError
 from rowlake.model.files import Content, DeleteFile
 from rowlake.plan.delete_overlap import equality_overlap, path_overlap, single_paths
-from rowlake.plan.metrics import one_array
-from rowlake.plan.ranges import Keyed, Ranges, partition_keys, path_codes, ranges_by_key
+from rowlake.prune.metrics import one_array
+from rowlake.prune.row_ranges import Keyed, Ranges, partition_keys, path_codes, ranges_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.plan.facts import Facts, add_metrics, no_facts
-from rowlake.plan.metrics import map_value
-from rowlake.plan.sources import fields_outside_lists
+from rowlake.prune.column_facts import Facts, add_metrics, no_facts
+from rowlake.prune.fact_sources import fields_outside_lists
+from rowlake.prune.metrics import map_value
 
 if TYPE_CHECKING:
     from rowlake.model.schema import Schema
-    from rowlake.plan.ranges import PairTest
+    from rowlake.prune.row_ranges import PairTest
 
     Numbers = np.ndarray[Any, Any]
 

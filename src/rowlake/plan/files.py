@@ -20,9 +20,9 @@ from rowlake.iceberg.manifest_list import has_live_files, read_manifest_list
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.model.files import MANIFESTS
 from rowlake.model.predicate import FALSE, TRUE, Leaf, Predicate, leaves
-from rowlake.plan.bind import bind
 from rowlake.plan.delete_index import Applied, DeleteIndex
-from rowlake.plan.prune import manifests_may_match, matching_deletes, matching_files
+from rowlake.prune.bind import bind
+from rowlake.prune.match import manifests_may_match, matching_deletes, matching_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -18,8 +18,8 @@ import numpy as np
 from rowlake.model.properties import whole_number
 from rowlake.model.schema import children, field_id
 from rowlake.model.task import FileTask, ScanContext, ScanTask
-from rowlake.plan.metrics import one_array
-from rowlake.plan.ranges import partition_keys
+from rowlake.prune.metrics import one_array
+from rowlake.prune.row_ranges import partition_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

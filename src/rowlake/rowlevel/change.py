@@ -28,9 +28,9 @@ from rowlake.model.change import Change, Isolation, Operation, Requirements
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.predicate import TRUE, conjunction
 from rowlake.model.result import Result
-from rowlake.plan.bind import bind
 from rowlake.plan.files import plan_files
-from rowlake.plan.prune import must_match
+from rowlake.prune.bind import bind
+from rowlake.prune.match import must_match
 from rowlake.rowlevel.kernel import change_kernel
 from rowlake.rowlevel.ranges import source_ranges
 from rowlake.rowlevel.strategy import Way, granularity_of, mode_for

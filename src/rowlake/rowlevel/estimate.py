@@ -18,7 +18,7 @@ import pyarrow as pa
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import leaves
 from rowlake.model.schema import children, field_id
-from rowlake.plan.metrics import map_value
+from rowlake.prune.metrics import map_value
 from rowlake.rowlevel.rows import target_columns
 from rowlake.rowlevel.strategy import Way
 

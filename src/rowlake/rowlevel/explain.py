@@ -17,8 +17,8 @@ from rowlake.model import plan as words
 from rowlake.model.plan import Plan, PlannedFile, Pruned
 from rowlake.model.predicate import FALSE, TRUE
 from rowlake.model.predicate_text import predicate_text
-from rowlake.plan.bind import bind
 from rowlake.plan.files import plan_files
+from rowlake.prune.bind import bind
 from rowlake.rowlevel.change import predict
 from rowlake.rowlevel.estimate import Estimates
 from rowlake.rowlevel.explain_kernel import explain_kernel

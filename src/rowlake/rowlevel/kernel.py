@@ -20,7 +20,6 @@ from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import Schema
 from rowlake.model.task import ScanTask
-from rowlake.rowlevel.marks import Marked, MarkWriter, Partition
 from rowlake.rowlevel.matches import POSITION, Changes, changes_of
 from rowlake.rowlevel.rows import inserted_rows, patched, target_columns, updated_rows
 from rowlake.rowlevel.source import Part, Source, flags
@@ -32,6 +31,7 @@ from rowlake.scan.open import keeping_open
 from rowlake.storage.files import Storage
 from rowlake.storage.tally import counting
 from rowlake.write.kernel import remove_written, write_batches
+from rowlake.write.marks import Marked, MarkWriter, Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from rowlake.model.task import FileTask
     from rowlake.plan.files import FilePlan
-    from rowlake.rowlevel.marks import Partition
     from rowlake.rowlevel.operation import Staged
     from rowlake.rowlevel.staged import Piece
     from rowlake.rowlevel.task import ChangeTask
+    from rowlake.write.marks import Partition
 
 # A group of files heavier than this many fair shares is split among tasks.
 _SKEW = 1.5

@@ -4,7 +4,7 @@ Comes in: source rows and keys. Goes out: the handle after the commit and a `Res
 key among what is written is guaranteed: the source is checked (or thinned out) as it is staged,
 and a writer that lost a race to another one with the same keys is planned anew. Rows that hold the
 new values already are not rewritten. With equality deletes the target is not read at all
-(`rowlake.rowlevel.blind`).
+(`rowlake.rowlevel.equality_writes`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from rowlake.errors import InvalidStatementError, SchemaMismatchError
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import WRITE_DEFAULT, Schema
 from rowlake.model.values import from_json
-from rowlake.rowlevel.blind import blind_upsert, key_groups, upsert_keys
 from rowlake.rowlevel.change import change_rows
+from rowlake.rowlevel.equality_writes import blind_upsert, key_groups, upsert_keys
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import PlainRows, Shape, staging

@@ -13,8 +13,8 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowlake.iceberg.avro_bounds import decompress
-from rowlake.iceberg.avro_encode import Block, framed
+from rowlake.codecs.avro_bounds import decompress
+from rowlake.codecs.avro_encode import Block, framed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

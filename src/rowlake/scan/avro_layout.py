@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.iceberg.avro_encode import container_header
+from rowlake.codecs.avro_encode import container_header
 from rowlake.model.schema import FIELD_ID, children
 from rowlake.scan.shape import with_children
 from rowlake.scan.source import Unit

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from rowlake.codecs import deletion_vector, position_delete, puffin
+from rowlake.codecs.position_delete import FILE_PATH_ID, POSITION_DELETES
 from rowlake.errors import CorruptTableError
-from rowlake.iceberg import deletion_vector, position_delete, puffin
-from rowlake.iceberg.position_delete import FILE_PATH_ID, POSITION_DELETES
 from rowlake.model.files import Content
 from rowlake.model.predicate import Leaf, Op
 from rowlake.model.schema import Schema

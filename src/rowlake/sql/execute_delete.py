@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
 from rowlake.maintain.autopilot.auto import tidied
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.delete import Selection, run_delete
 from rowlake.rowlevel.explain import explain_change, explain_truncate

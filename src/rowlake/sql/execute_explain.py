@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.catalog.holding import HoldingCatalog
+from rowlake.catalog.transaction import HoldingCatalog
 from rowlake.sql.execute_delete import explain_delete
 from rowlake.sql.execute_merge import explain_merge
 from rowlake.sql.execute_update import explain_update

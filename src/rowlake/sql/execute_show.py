@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.catalog import tables as catalog_tables
-from rowlake.catalog.names import levels_of, quoted
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.iceberg.refs import ancestors
+from rowlake.model.names import levels_of, quoted
 from rowlake.model.schema import DOC, WRITE_DEFAULT
 from rowlake.secrets import redacted, without_passwords
 from rowlake.sql.lexer import quote, quote_parts, readable, string_literal

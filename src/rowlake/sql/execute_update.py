@@ -15,7 +15,7 @@ from rowlake.maintain.autopilot.auto import tidied
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import FALSE, TRUE
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.explain import explain_change
 from rowlake.rowlevel.operation import RowChange

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.predicate import Leaf, Op, conjunction, disjunction
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.sql.whole_condition import whole_condition
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rowlake.model.predicate import TRUE
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape

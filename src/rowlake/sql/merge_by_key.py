@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.model.predicate import TRUE, conjunction
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.rowlevel.comparing import NULL_SAFE, Comparison
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing

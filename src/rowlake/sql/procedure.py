@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from rowlake.catalog.names import levels_of
 from rowlake.errors import InvalidStatementError
+from rowlake.model.names import levels_of
 from rowlake.sql.session import need_table
 
 if TYPE_CHECKING:

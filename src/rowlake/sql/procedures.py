@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.catalog.names import levels_of
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.refs import ancestor_ids, ref_snapshot_id
+from rowlake.model.names import levels_of
 from rowlake.sql import (
     procedures_deletes,
     procedures_expire,

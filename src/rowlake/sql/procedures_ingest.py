@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.catalog.names import levels_of
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.model.names import levels_of
 from rowlake.sql.lexer import quote, readable
 from rowlake.sql.session import need_table, new_name
 from rowlake.verbs.folders import FORMATS

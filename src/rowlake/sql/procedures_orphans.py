@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.catalog.names import levels_of
 from rowlake.errors import InvalidStatementError
+from rowlake.model.names import levels_of
 from rowlake.sql.lexer import quote
 from rowlake.sql.procedure import Procedure, moment, procedure, table_of
 from rowlake.sql.run import run_query

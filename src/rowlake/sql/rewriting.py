@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowlake.catalog.names import quoted
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.compact.rewrite_tasks import Layout
 from rowlake.maintain.compact.zcurve import check_columns
+from rowlake.model.names import quoted
 from rowlake.model.partition import SortField
 from rowlake.model.schema import field_id
-from rowlake.plan.bind import resolve
+from rowlake.prune.bind import resolve
 from rowlake.sql.cursor import Cursor
 from rowlake.sql.terms import take_sort_terms
 from rowlake.sql.whole_condition import whole_condition

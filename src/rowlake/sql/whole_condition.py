@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.sql.condition import pushed_condition, unknown_columns
 from rowlake.sql.refusals import no_such_column
 

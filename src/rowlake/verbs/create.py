@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from rowlake.catalog import tables as catalog_tables
 from rowlake.catalog.metadata import Definition
-from rowlake.catalog.names import quoted
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.layout import order_from, spec_from
@@ -25,6 +24,7 @@ from rowlake.iceberg.schema import (
     schema_from_iceberg,
     schema_from_json,
 )
+from rowlake.model.names import quoted
 from rowlake.model.properties import validate_no_secrets
 from rowlake.secrets import redacted_repr
 

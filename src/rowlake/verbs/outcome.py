@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rowlake.catalog.handle import TableHandle
-    from rowlake.catalog.holding import HoldingCatalog
+    from rowlake.catalog.transaction import HoldingCatalog
     from rowlake.commit.loop import Committed, Rebasing
     from rowlake.iceberg.refs import Updates
     from rowlake.model.change import Change

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
 from rowlake.verbs.branches import create_ref
-from rowlake.verbs.pick import WAP_ID
+from rowlake.verbs.cherry_pick import WAP_ID
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle

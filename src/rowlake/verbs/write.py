@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.catalog.holding import admit_write
+from rowlake.catalog.transaction import admit_write
 from rowlake.engine.spark import Spread
 from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.iceberg.metadata import snapshot_info, view_of

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake import __version__
-from rowlake.iceberg.deletion_vector import bitmap_of
-from rowlake.iceberg.position_delete import write_positions
-from rowlake.iceberg.puffin import vector_blob, write_puffin
+from rowlake.codecs.deletion_vector import bitmap_of
+from rowlake.codecs.position_delete import write_positions
+from rowlake.codecs.puffin import vector_blob, write_puffin
 from rowlake.model.files import WRITTEN_FILES, Content
 
 if TYPE_CHECKING:

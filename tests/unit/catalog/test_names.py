@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowlake.catalog.names import folder_name, levels_of, near, quoted, table_levels
 from rowlake.errors import InvalidStatementError
+from rowlake.model.names import folder_name, levels_of, near, quoted, table_levels
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from rowlake.codecs import avro_file
+from rowlake.codecs.avro_bounds import LEAST_LIMIT_BYTES, MOST_DEPTH, plain_limit
+from rowlake.codecs.avro_encode import container_header
+from rowlake.codecs.avro_file import decode_file
 from rowlake.errors import CorruptTableError
-from rowlake.iceberg import avro_file
-from rowlake.iceberg.avro_bounds import LEAST_LIMIT_BYTES, MOST_DEPTH, plain_limit
-from rowlake.iceberg.avro_encode import container_header
-from rowlake.iceberg.avro_file import decode_file
 from rowlake.storage.files import Storage
 
 STORAGE = Storage({})

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from rowlake.iceberg import avro_file
+from rowlake.codecs import avro_file
 from rowlake.iceberg.cache import ManifestCache
 from rowlake.iceberg.manifest_reader import read_by_spec
 from rowlake.iceberg.manifest_writer import write_manifest

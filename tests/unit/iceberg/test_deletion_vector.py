@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
+from rowlake.codecs import deletion_vector as dv
 from rowlake.errors import CorruptTableError, UnsupportedFeatureError
-from rowlake.iceberg import deletion_vector as dv
 
 # Blobs that Iceberg Java's tests keep for its own format.
 EMPTY = "0000000cd1d339640000000000000000bf18480c"

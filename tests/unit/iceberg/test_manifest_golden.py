@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from rowlake.iceberg import avro_file
-from rowlake.iceberg.avro_decode import read_header
-from rowlake.iceberg.avro_schema import avro_schema, iceberg_schema
+from rowlake.codecs import avro_file
+from rowlake.codecs.avro_decode import read_header
+from rowlake.codecs.avro_schema import avro_schema, iceberg_schema
 from rowlake.iceberg.cache import ManifestCache
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_reader import read_by_spec

@@ -6,8 +6,8 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from rowlake.codecs.avro_decode import read_header
 from rowlake.errors import CorruptTableError, InternalError, UnsupportedFeatureError
-from rowlake.iceberg.avro_decode import read_header
 from rowlake.iceberg.manifest_list import (
     ManifestListHeader,
     read_manifest_list,

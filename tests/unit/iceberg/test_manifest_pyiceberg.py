@@ -33,7 +33,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from rowlake.iceberg import avro_file
+from rowlake.codecs import avro_file
 from rowlake.iceberg.cache import ManifestCache
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_reader import read_by_spec

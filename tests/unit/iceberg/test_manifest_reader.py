@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
+from rowlake.codecs import avro_file
+from rowlake.codecs.avro_encode import container_header, encode_blocks, encode_rows, framed
 from rowlake.errors import CorruptTableError, RowlakeError
-from rowlake.iceberg import avro_file, manifest_reader
-from rowlake.iceberg.avro_encode import container_header, encode_blocks, encode_rows, framed
+from rowlake.iceberg import manifest_reader
 from rowlake.iceberg.cache import ManifestCache
 from rowlake.iceberg.manifest_reader import read_by_spec, read_manifests
 from rowlake.iceberg.manifest_tasks import (

@@ -15,11 +15,11 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestEntryStatus
 from pyiceberg.manifest import read_manifest_list as pyiceberg_list
 
+from rowlake.codecs import avro_file
+from rowlake.codecs.avro_decode import read_header
+from rowlake.codecs.avro_encode import varints
+from rowlake.codecs.avro_schema import sanitized
 from rowlake.errors import InternalError, InvalidStatementError, UnsupportedFeatureError
-from rowlake.iceberg import avro_file
-from rowlake.iceberg.avro_decode import read_header
-from rowlake.iceberg.avro_encode import varints
-from rowlake.iceberg.avro_schema import sanitized
 from rowlake.iceberg.cache import ManifestCache
 from rowlake.iceberg.manifest_list import ManifestListHeader, write_manifest_list
 from rowlake.iceberg.manifest_reader import read_by_spec

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rowlake.iceberg import position_delete as pd
+from rowlake.codecs import position_delete as pd
 from tests.scanning import STORAGE
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
+from rowlake.codecs import deletion_vector, puffin
 from rowlake.errors import CorruptTableError
-from rowlake.iceberg import deletion_vector, puffin
 from tests.scanning import STORAGE
 
 

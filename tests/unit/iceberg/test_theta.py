@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rowlake.iceberg.theta import (
+from rowlake.codecs.theta import (
     MAX_THETA,
     NOMINAL,
     SEED,

@@ -12,7 +12,7 @@ from rowlake.errors import InvalidStatementError, StorageError, UnsupportedFeatu
 from rowlake.iceberg.metadata import view_of
 from rowlake.maintain.deletes import equality_kernel
 from rowlake.model.change import Change, Operation, Requirements
-from rowlake.rowlevel.blind import blind_upsert
+from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.storage.files import Storage
 from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.write import WriteOptions, write_rows

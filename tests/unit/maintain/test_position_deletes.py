@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
+from rowlake.codecs.puffin import write_puffin
 from rowlake.errors import (
     CommitConflictError,
     InvalidStatementError,
@@ -12,10 +13,9 @@ from rowlake.errors import (
     UnsupportedFeatureError,
 )
 from rowlake.iceberg.metadata import view_of
-from rowlake.iceberg.puffin import write_puffin
 from rowlake.maintain.deletes import position_kernel, position_plan
 from rowlake.model.change import Change, Operation
-from rowlake.rowlevel.blind import blind_upsert
+from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.storage.files import Storage
 from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.write import WriteOptions, write_rows

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 
-from rowlake.commit import carry, loop
+from rowlake.commit import compaction_rebase, loop
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from tests.lakes import files_in, make_lake, rows_of
 
@@ -241,13 +241,13 @@ def test_who_loses_often_looks_at_each_commit_once(lake, version, monkeypatch):
         lambda: other.delete("id IN (7, 33)", mode="merge-on-read"),
         lambda: other.delete("id >= 50 AND id < 60"),
     )
-    looked, files_landed = [], carry.files_landed
+    looked, files_landed = [], compaction_rebase.files_landed
 
     def look(view, snapshots, *args, **kwargs):
         looked.extend(snapshot.snapshot_id for snapshot in snapshots)
         return files_landed(view, snapshots, *args, **kwargs)
 
-    monkeypatch.setattr(carry, "files_landed", look)
+    monkeypatch.setattr(compaction_rebase, "files_landed", look)
     report = table.rewrite_data_files()
     assert (report.rewritten_data_files_count, report.given_up_files_count) == (5, 1)
     assert len(looked) == len(set(looked)) == 5

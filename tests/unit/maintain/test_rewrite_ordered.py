@@ -15,10 +15,10 @@ from rowlake.commit import loop
 from rowlake.engine.worker import pack, unpack
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.compact import rewrite_tasks, split_kernel
-from rowlake.maintain.compact.cells import Cells
 from rowlake.maintain.compact.row_keys import Keys
 from rowlake.maintain.compact.sort_ranges import SortRanges
 from rowlake.maintain.compact.zcurve import ColumnRanges, z_places
+from rowlake.maintain.compact.zorder_cells import Cells
 from rowlake.model.partition import SortField
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.write.output import OpenFile

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rowlake.errors import InvalidStatementError
 from rowlake.model.predicate import FALSE, TRUE, And, Leaf, Op, Or, conjunction, leaves
-from rowlake.plan.bind import bind, resolve
+from rowlake.prune.bind import bind, resolve
 from tests.plan_kit import column, leaf_holds, schema_of
 
 UTC = dt.timezone.utc

@@ -24,7 +24,7 @@ from rowlake.model.predicate import (
 )
 from rowlake.model.predicate_text import predicate_text
 from rowlake.model.schema import Schema
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.scan.filter import mask
 
 SCHEMA = Schema(pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})]))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rowlake.errors import CorruptTableError
 from rowlake.model.files import Content, files_schema
 from rowlake.model.transform import partition_type
-from rowlake.plan import ranges
 from rowlake.plan.delete_index import DeleteIndex
 from rowlake.plan.delete_overlap import PATH_FIELD_ID
+from rowlake.prune import row_ranges as ranges
 from tests.plan_kit import UNPARTITIONED, column, entries_of, metrics_of, schema_of, spec_of
 
 SCHEMA = schema_of(

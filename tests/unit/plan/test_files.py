@@ -11,8 +11,7 @@ from rowlake.iceberg.manifest_writer import write_manifest
 from rowlake.model.files import Content, Status
 from rowlake.model.predicate import FALSE, Leaf, Op
 from rowlake.model.view import SnapshotInfo, TableView
-from rowlake.plan import plan_files
-from rowlake.plan.files import FILE_COLUMNS
+from rowlake.plan.files import FILE_COLUMNS, plan_files
 from rowlake.storage.files import Storage
 from tests.manifest_samples import header
 from tests.plan_kit import column, entries_of, schema_of, spec_of

@@ -10,8 +10,8 @@ import pytest
 from rowlake.errors import InternalError
 from rowlake.model.files import BOUNDS, MANIFESTS, Content
 from rowlake.model.predicate import FALSE, TRUE, Leaf, Op, conjunction, disjunction
-from rowlake.plan.bind import bind
-from rowlake.plan.prune import deletes_may_match, manifests_may_match, may_match, must_match
+from rowlake.prune.bind import bind
+from rowlake.prune.match import deletes_may_match, manifests_may_match, may_match, must_match
 from tests.plan_kit import column, encoded, entries_of, manifests_of, schema_of, spec_of
 
 NAN = math.nan

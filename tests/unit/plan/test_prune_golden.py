@@ -14,8 +14,8 @@ from rowlake.iceberg.schema import schema_from_iceberg, schema_from_json
 from rowlake.model.partition import PartitionField, PartitionSpec
 from rowlake.model.predicate import Leaf, Op
 from rowlake.model.transform import partition_type
-from rowlake.plan.bind import bind
-from rowlake.plan.prune import manifests_may_match, may_match, must_match
+from rowlake.prune.bind import bind
+from rowlake.prune.match import manifests_may_match, may_match, must_match
 from rowlake.storage.files import Storage
 from tests.manifest_samples import PARTITION
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rowlake.model.predicate import Leaf, Op, conjunction, disjunction, negation
-from rowlake.plan.bind import bind
-from rowlake.plan.prune import manifests_may_match, matching_files, may_match, must_match
+from rowlake.prune.bind import bind
+from rowlake.prune.match import manifests_may_match, matching_files, may_match, must_match
 from tests.plan_kit import (
     by_partition,
     column,

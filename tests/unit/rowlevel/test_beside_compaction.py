@@ -16,7 +16,7 @@ from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Isolation, Operation
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import Leaf, Op
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.delete import Selection, delete, run_delete
 from rowlake.rowlevel.operation import RowChange

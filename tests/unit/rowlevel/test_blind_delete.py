@@ -14,8 +14,8 @@ from pyiceberg.types import StringType
 
 from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.model.predicate import FALSE, TRUE, And, Leaf, Op, Or
-from rowlake.plan.bind import bind
-from rowlake.rowlevel import blind, key_sets, strategy
+from rowlake.prune.bind import bind
+from rowlake.rowlevel import equality_writes, key_sets, strategy
 from rowlake.scan import kernel as scan
 from rowlake.verbs.write import WriteOptions
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
@@ -229,7 +229,7 @@ def test_a_spec_that_comes_meanwhile_is_a_conflict(lake):
     before = files_in(table.location)
     predicate = Leaf(("id",), Op.EQ, (1,))
     with pytest.raises(CommitConflictError, match="partition spec was changed"):
-        blind.blind_delete(stale, predicate, WriteOptions())
+        equality_writes.blind_delete(stale, predicate, WriteOptions())
     assert files_in(table.location) == before
 
 

@@ -23,8 +23,9 @@ from rowlake.errors import (
 )
 from rowlake.iceberg.metadata import view_of
 from rowlake.plan.files import plan_files
-from rowlake.rowlevel import blind, blind_kernel
-from rowlake.rowlevel.blind import blind_upsert
+from rowlake.rowlevel import equality_writes
+from rowlake.rowlevel import equality_writes_kernel as blind_kernel
+from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.storage.files import Storage
 from rowlake.verbs.write import WriteOptions
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
@@ -304,11 +305,11 @@ def test_equal_keys_that_are_equally_late_are_an_error(table):
 def test_neighbours_are_found_across_batches(lake, size):
     table = lake.create_table("shop.cut", SALES)
     twice = pa.concat_tables([sales(9), sales(1, 4)]).sort_by("id")
-    keys = blind.upsert_keys(view_of(table.handle), ["id"], "error")
+    keys = equality_writes.upsert_keys(view_of(table.handle), ["id"], "error")
     with pytest.raises(CardinalityError) as caught:
         list(blind_kernel.unique_rows(twice.to_batches(max_chunksize=size), keys))
     assert caught.value.keys == ({"id": 4},)
-    keys = blind.upsert_keys(view_of(table.handle), ["id"], "latest by note")
+    keys = equality_writes.upsert_keys(view_of(table.handle), ["id"], "latest by note")
     later = changed(sales(9), "z")
     both = pa.concat_tables([changed(sales(9), "a"), later])
     both = both.sort_by([("id", "ascending"), ("note", "ascending")])
@@ -497,7 +498,7 @@ def test_rows_can_be_deleted_and_rewritten_after_upserts(table):
 
 def test_the_kernel_loads_in_workers_without_catalogs_or_spark():
     script = (
-        "import sys, rowlake.rowlevel.blind_kernel; "
+        "import sys, rowlake.rowlevel.equality_writes_kernel; "
         "wrong = {'pyiceberg', 'pyspark', 'datafusion', 'sqlglot', 'pandas'} & set(sys.modules); "
         "assert not wrong, wrong"
     )

@@ -12,7 +12,7 @@ from rowlake.engine.spark import Engine
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.predicate import Leaf, Op
 from rowlake.plan import tasks as planning
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.rowlevel.change import change_rows
 from rowlake.rowlevel.delete import DELETE
 from rowlake.rowlevel.explain import explain_change

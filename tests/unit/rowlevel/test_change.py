@@ -15,7 +15,7 @@ from rowlake.iceberg.metadata import view_of
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import Leaf, Op
 from rowlake.plan import tasks as planning
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.rowlevel import staged as staged_rows
 from rowlake.rowlevel.change import change_rows
 from rowlake.rowlevel.operation import RowChange

@@ -16,7 +16,7 @@ from rowlake.model.merge import Action, When
 from rowlake.model.plan import Plan, PlannedFile, Pruned, size_text
 from rowlake.model.predicate import TRUE, Leaf, Op, conjunction, disjunction
 from rowlake.model.predicate_text import predicate_text
-from rowlake.plan.bind import bind
+from rowlake.prune.bind import bind
 from rowlake.rowlevel.change import change_rows
 from rowlake.rowlevel.delete import DELETE
 from rowlake.rowlevel.explain import explain_change, explain_truncate

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from rowlake.codecs import deletion_vector
 from rowlake.errors import CorruptTableError, UnsupportedFeatureError
-from rowlake.iceberg import deletion_vector
 from rowlake.model.files import Content, DeleteFile
 from rowlake.scan import deletes as deletes_module
 from tests.scanning import (

@@ -10,7 +10,7 @@ from pyiceberg.types import StringType
 
 from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.model.predicate import Leaf, Op
-from rowlake.verbs import pick
+from rowlake.verbs import cherry_pick
 from tests.lakes import SALES, make_lake, rows_of, sales
 
 
@@ -190,7 +190,7 @@ def test_cherry_picking_a_child_of_the_head_only_moves_the_branch(table):
 
 def test_a_commit_that_comes_between_is_not_lost_by_a_cherry_pick(table, lake, monkeypatch):
     staged = table.append(sales(2, 200), stage_only=True).snapshot_id
-    forward, raced = pick._forward, []
+    forward, raced = cherry_pick._forward, []
 
     def racing(newest, snapshot, branch):
         made = forward(newest, snapshot, branch)
@@ -198,7 +198,7 @@ def test_a_commit_that_comes_between_is_not_lost_by_a_cherry_pick(table, lake, m
             raced.append(lake.table("shop.sales").append(sales(1, 300)).snapshot_id)
         return made
 
-    monkeypatch.setattr(pick, "_forward", racing)
+    monkeypatch.setattr(cherry_pick, "_forward", racing)
     table.cherry_pick(staged)
     expected = pa.concat_tables([sales(12), sales(1, 300), sales(2, 200)])
     assert rows_of(table.arrow()) == rows_of(expected)

@@ -18,8 +18,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowlake.catalog.holding import holding
 from rowlake.catalog.tables import refresh
+from rowlake.catalog.transaction import holding
 from rowlake.errors import RowlakeError
 from rowlake.iceberg.refs import ancestors
 from rowlake.model.properties import whole_number
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowlake.catalog.handle import TableHandle
-    from rowlake.catalog.holding import HoldingCatalog
+    from rowlake.catalog.transaction import HoldingCatalog
     from rowlake.engine.spark import Engine
 
 PREFIX = "rowlake.auto-optimize."

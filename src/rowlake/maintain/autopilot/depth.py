@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from rowlake.model.schema import field_id
 from rowlake.model.transform import apply_transform
-from rowlake.plan.facts import add_metrics, no_facts
-from rowlake.plan.sources import fields_outside_lists
+from rowlake.prune.column_facts import add_metrics, no_facts
+from rowlake.prune.fact_sources import fields_outside_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

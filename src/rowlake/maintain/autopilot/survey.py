@@ -24,8 +24,8 @@ from rowlake.model.transform import partition_path
 from rowlake.model.values import encode_partitions
 from rowlake.plan.delete_overlap import single_paths
 from rowlake.plan.files import live_manifests, plan_files
-from rowlake.plan.metrics import one_array
-from rowlake.plan.ranges import partition_keys
+from rowlake.prune.metrics import one_array
+from rowlake.prune.row_ranges import partition_keys
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.plan.delete_index import Applied
     from rowlake.plan.files import FilePlan
-    from rowlake.plan.ranges import Ranges
+    from rowlake.prune.row_ranges import Ranges
 
     Numbers = np.ndarray[Any, Any]
 

@@ -19,11 +19,11 @@ from rowlake.maintain.cleanup.reachable import manifests_of
 from rowlake.model.files import Content
 from rowlake.model.predicate import leaves
 from rowlake.model.task import FileTask, ScanTask
-from rowlake.plan.bind import bind
 from rowlake.plan.delete_index import DeleteIndex
 from rowlake.plan.files import FILE_COLUMNS, METRICS_COLUMNS, NAN_COLUMN, FilePlan
-from rowlake.plan.prune import matching_files
 from rowlake.plan.tasks import OPEN_FILE_BYTES, SPLIT_BYTES, pack, task_count, whole_files
+from rowlake.prune.bind import bind
+from rowlake.prune.match import matching_files
 from rowlake.scan.kernel import scan_kernel
 from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.read import scan_context

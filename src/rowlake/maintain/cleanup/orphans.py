@@ -22,6 +22,7 @@ from rowlake.engine.progress import reporting
 from rowlake.errors import CommitConflictError, InvalidStatementError, shown
 from rowlake.maintain.cleanup.identity import equality
 from rowlake.maintain.cleanup.links import link_targets
+from rowlake.maintain.cleanup.orphan_candidates import Sieve, foreign_among, newly_known, sifted
 from rowlake.maintain.cleanup.orphan_places import given_place, own_places, paths_of
 from rowlake.maintain.cleanup.orphan_search import (
     Search,
@@ -30,7 +31,6 @@ from rowlake.maintain.cleanup.orphan_search import (
     file_list,
     search,
 )
-from rowlake.maintain.cleanup.sieve import Sieve, foreign_among, newly_known, sifted
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.model.report import Report
 from rowlake.storage.places import are_below_without_links

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
     from rowlake.catalog.handle import TableHandle
-    from rowlake.catalog.names import Name
+    from rowlake.model.names import Name
 
 
 def drop_with_files(

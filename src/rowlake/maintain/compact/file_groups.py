@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.plan.metrics import one_array
-from rowlake.plan.ranges import partition_keys
+from rowlake.prune.metrics import one_array
+from rowlake.prune.row_ranges import partition_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

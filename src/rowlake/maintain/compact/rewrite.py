@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from rowlake.commit.carry import Carry
+from rowlake.commit.compaction_rebase import Carry
 from rowlake.errors import CommitConflictError, RowlakeError
 from rowlake.iceberg.metadata import snapshot_info
 from rowlake.maintain.compact.rewrite_kernel import REWRITTEN, rewrite_kernel

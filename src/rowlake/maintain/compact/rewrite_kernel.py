@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from rowlake.codecs.deletion_vector import bitmap_of
 from rowlake.errors import CorruptTableError, RowlakeError
-from rowlake.iceberg.deletion_vector import bitmap_of
 from rowlake.maintain.compact.ahead import read_ahead
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.schema import FIELD_ID, Schema

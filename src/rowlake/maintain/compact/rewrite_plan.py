@@ -21,8 +21,8 @@ from rowlake.model.files import Content
 from rowlake.model.properties import whole_number
 from rowlake.model.values import encode_partitions
 from rowlake.plan.files import plan_files
-from rowlake.plan.metrics import one_array
 from rowlake.plan.tasks import whole_files
+from rowlake.prune.metrics import one_array
 from rowlake.write.properties import MB
 
 if TYPE_CHECKING:

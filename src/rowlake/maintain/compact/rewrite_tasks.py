@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
-from rowlake.iceberg.deletion_vector import positions_of
+from rowlake.codecs.deletion_vector import positions_of
 from rowlake.maintain.compact.rewrite_kernel import RewriteTask
 from rowlake.maintain.compact.row_order import RowOrder
 from rowlake.model.files import WRITTEN_FILES

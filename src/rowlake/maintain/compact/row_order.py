@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rowlake.maintain.compact.cells import Cells
 from rowlake.maintain.compact.row_keys import Keys
 from rowlake.maintain.compact.sort_ranges import SortRanges
 from rowlake.maintain.compact.zcurve import SAMPLE_ROWS, z_places
+from rowlake.maintain.compact.zorder_cells import Cells
 from rowlake.model.partition import SortField
 from rowlake.write.sort import SLICE_ROWS
 

@@ -30,7 +30,6 @@ from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.files import Content
 from rowlake.model.report import Report
 from rowlake.model.values import encode_partitions
-from rowlake.plan.bind import bind
 from rowlake.plan.delete_index import DeleteIndex
 from rowlake.plan.files import (
     DELETE_COLUMNS,
@@ -40,9 +39,10 @@ from rowlake.plan.files import (
     live_manifests,
     plan_files,
 )
-from rowlake.plan.metrics import one_array
-from rowlake.plan.prune import may_match
 from rowlake.plan.tasks import OPEN_FILE_BYTES, SPLIT_BYTES, pack, task_count, whole_files
+from rowlake.prune.bind import bind
+from rowlake.prune.match import may_match
+from rowlake.prune.metrics import one_array
 from rowlake.rowlevel.strategy import granularity_of
 from rowlake.storage.files import Storage
 from rowlake.verbs.manifests import reader_of

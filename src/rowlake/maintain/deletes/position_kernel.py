@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.iceberg.position_delete import merged
+from rowlake.codecs.position_delete import merged
 from rowlake.maintain.deletes.marking import file_batches, source_batch
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.scan.deletes import positions_for

@@ -30,13 +30,13 @@ from rowlake.model.files import Content
 from rowlake.model.predicate import TRUE
 from rowlake.model.properties import whole_number
 from rowlake.model.values import encode_partitions
-from rowlake.plan.bind import bind
 from rowlake.plan.delete_index import DeleteIndex
 from rowlake.plan.delete_overlap import single_paths
 from rowlake.plan.files import DATA, DELETE_COLUMNS, DELETES, FILE_COLUMNS, live_manifests
-from rowlake.plan.metrics import one_array
-from rowlake.plan.prune import deletes_may_match, manifests_may_match
-from rowlake.plan.ranges import partition_keys
+from rowlake.prune.bind import bind
+from rowlake.prune.match import deletes_may_match, manifests_may_match
+from rowlake.prune.metrics import one_array
+from rowlake.prune.row_ranges import partition_keys
 from rowlake.rowlevel.strategy import granularity_of
 from rowlake.write.properties import MB
 

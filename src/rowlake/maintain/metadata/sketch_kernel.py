@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.iceberg.theta import ThetaSketch
+from rowlake.codecs.theta import ThetaSketch
 from rowlake.model.values import encode
 from rowlake.scan.kernel import scan_kernel
 

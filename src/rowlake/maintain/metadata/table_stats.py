@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 
 from rowlake import __version__
+from rowlake.codecs.puffin import Blob, write_puffin
+from rowlake.codecs.theta import BLOB_TYPE, ThetaSketch
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import CommitStateUnknownError, InvalidStatementError, RowlakeError, shown
 from rowlake.iceberg.metadata import view_of
-from rowlake.iceberg.puffin import Blob, write_puffin
 from rowlake.iceberg.statistics import set_statistics, statistics_location
-from rowlake.iceberg.theta import BLOB_TYPE, ThetaSketch
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.maintain.metadata.sketch_kernel import (
     SKETCHES,
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rowlake.catalog.handle import TableHandle
+    from rowlake.codecs.puffin import PuffinFile
     from rowlake.engine.spark import Engine
-    from rowlake.iceberg.puffin import PuffinFile
     from rowlake.model.view import TableView
 
 

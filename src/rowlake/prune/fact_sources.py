@@ -15,8 +15,8 @@ from rowlake.model.files import Content
 from rowlake.model.schema import Schema, children
 from rowlake.model.schema import field_id as id_of
 from rowlake.model.transform import partition_type
-from rowlake.plan.facts import Facts, add_metrics, add_partitions, add_summaries, no_facts
-from rowlake.plan.metrics import one_array
+from rowlake.prune.column_facts import Facts, add_metrics, add_partitions, add_summaries, no_facts
+from rowlake.prune.metrics import one_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,8 +18,8 @@ from rowlake.errors import UnsupportedFeatureError
 from rowlake.model.schema import type_name
 from rowlake.model.transform import Transform, parse_transform
 from rowlake.model.values import decode
-from rowlake.plan.metrics import list_value, map_value, one_array
-from rowlake.plan.spans import source_span
+from rowlake.prune.metrics import list_value, map_value, one_array
+from rowlake.prune.partition_spans import source_span
 
 if TYPE_CHECKING:
     from rowlake.model.partition import PartitionSpec

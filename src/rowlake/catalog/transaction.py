@@ -17,9 +17,9 @@ from rowlake.catalog.backend import backend_of, can_commit_many
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.metadata import apply_updates, validate
 from rowlake.catalog.metadata_checks import validate_commit
-from rowlake.catalog.names import levels_of
 from rowlake.catalog.outcome import Conflict
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.model.names import levels_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.metadata import Definition
-    from rowlake.catalog.names import Identifier
+    from rowlake.model.names import Identifier
 
 # What may be asked of the catalog under it, and what would change it at once.
 _LOOKS = frozenset(

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rowlake.codecs import deletion_vector
 from rowlake.errors import CorruptTableError
-from rowlake.iceberg import deletion_vector
 from rowlake.model.task import POS_COLUMN_ID
 from rowlake.storage.tally import count_read
 

@@ -2,7 +2,7 @@
 
 Values fall in three kinds: nulls, NaNs, and the rest ("numbers", whatever their type), which
 alone the spans bound. NaN is above every number, as in Spark; bound predicates have no NaN among
-their literals (`rowlake.plan.bind` turns those into tests for NaN).
+their literals (`rowlake.prune.bind` turns those into tests for NaN).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from rowlake.model.predicate import Leaf, Op
 from rowlake.model.transform import apply_transform
-from rowlake.plan.facts import Facts, Span, comparable
-from rowlake.plan.spans import ABOVE_TEXT
+from rowlake.prune.column_facts import Facts, Span, comparable
+from rowlake.prune.partition_spans import ABOVE_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,14 +17,14 @@ import pyarrow as pa
 
 from rowlake.errors import InternalError
 from rowlake.model.predicate import NEGATED, And, Leaf, Op, Predicate
-from rowlake.plan.leaf import may_hold
-from rowlake.plan.sources import (
+from rowlake.prune.fact_sources import (
     DeleteFacts,
     FileFacts,
     ManifestFacts,
     PartitionFacts,
     Source,
 )
+from rowlake.prune.leaf_match import may_hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -29,8 +29,8 @@ from rowlake.model.predicate import (
     nesting,
 )
 from rowlake.model.schema import Schema, field_id
-from rowlake.plan.literals import Placed, place, place_all
-from rowlake.plan.sources import fields_outside_lists
+from rowlake.prune.fact_sources import fields_outside_lists
+from rowlake.prune.literals import Placed, place, place_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -21,20 +21,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import fs
 
-from rowlake.errors import CorruptTableError, MissingFileError
-from rowlake.iceberg.avro_decode import (
+from rowlake.codecs.avro_decode import (
     Layout,
     decode_python,
     extent_of,
     pruned,
     read_header,
 )
-from rowlake.iceberg.avro_encode import container_header
+from rowlake.codecs.avro_encode import container_header
+from rowlake.errors import CorruptTableError, MissingFileError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from rowlake.iceberg.avro_decode import Header
+    from rowlake.codecs.avro_decode import Header
     from rowlake.storage.files import Storage
 
 # Below this a file (some hundred entries) is decoded in Python sooner than DataFusion is loaded;

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.commit.applying import Place, added_by, deletes_for, live_deletes
+from rowlake.commit.applicable_deletes import Place, added_by, deletes_for, live_deletes
 from rowlake.commit.history import files_landed, snapshots_since
 from rowlake.commit.rebase import Rebased
 from rowlake.commit.validate import DATA, REMOVES_DATA, Breach
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rowlake.catalog.handle import TableHandle
-    from rowlake.commit.applying import Applying
+    from rowlake.commit.applicable_deletes import Applying
     from rowlake.model.change import Change
     from rowlake.model.rewrite import Output, RewrittenPart
     from rowlake.model.view import SnapshotInfo, TableView

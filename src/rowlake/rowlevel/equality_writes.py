@@ -26,9 +26,9 @@ from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.partition import SortField
 from rowlake.model.result import Result
-from rowlake.plan.bind import bind
-from rowlake.rowlevel.blind_kernel import UpsertContext, upsert_kernel
+from rowlake.prune.bind import bind
 from rowlake.rowlevel.delete_scope import delete_scope, scope_updates
+from rowlake.rowlevel.equality_writes_kernel import UpsertContext, upsert_kernel
 from rowlake.rowlevel.key_sets import key_sets
 from rowlake.rowlevel.strategy import Deletes, deletes_of
 from rowlake.rowlevel.unique import Keys, column_id, key_order, latest_column

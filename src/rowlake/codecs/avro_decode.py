@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.errors import CorruptTableError
-from rowlake.iceberg.avro_bounds import (
+from rowlake.codecs.avro_bounds import (
     MOST_ITEMS,
     Malformed,
     decompress,
@@ -31,7 +30,8 @@ from rowlake.iceberg.avro_bounds import (
     plain_size,
     validate_schema,
 )
-from rowlake.iceberg.avro_encode import MAGIC, SYNC_BYTES
+from rowlake.codecs.avro_encode import MAGIC, SYNC_BYTES
+from rowlake.errors import CorruptTableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
