@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from rowlake.commit.loop import Commit
+from rowlake.commit.data import Commit
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.values import encode

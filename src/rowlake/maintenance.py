@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.deferred import deferred
-from rowlake.iceberg.metadata import view_of
 from rowlake.times import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.lake import Lake
     from rowlake.maintain.autopilot import health, optimize
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from rowlake.maintain.compact import rewrite
     from rowlake.maintain.deletes import equality_deletes, position_deletes
     from rowlake.maintain.metadata import manifests, partition_stats, table_path, table_stats
+    from rowlake.model.handle import TableHandle
     from rowlake.model.health import Health
     from rowlake.model.predicate import Predicate
     from rowlake.sql import key_predicates, procedures_orphans, rewriting
@@ -79,7 +78,7 @@ class Maintenance:
         files that may hold matching rows. What is done stays done; run it again for the rest.
         """
         handle = self.handle
-        view = view_of(handle, ref=branch if branch != "main" else None)
+        view = handle.view(ref=branch if branch != "main" else None)
         self._handle, report = optimize.optimize(
             handle,
             self._engine,
@@ -109,7 +108,7 @@ class Maintenance:
         `where` chooses files that may hold matching rows; `options` are Iceberg's. `max_bytes` and
         `max_seconds` bound the work; what is left is for the next run.
         """
-        view = view_of(self.handle, ref=branch if branch != "main" else None)
+        view = self.handle.view(ref=branch if branch != "main" else None)
         request = rewrite.Request(
             where=rewriting.files_where(view, where),
             options=dict(options or {}),
@@ -136,7 +135,7 @@ class Maintenance:
         `options` are Iceberg's; `where` chooses partitions.
         """
         handle = self.handle
-        view = view_of(handle, ref=branch if branch != "main" else None)
+        view = handle.view(ref=branch if branch != "main" else None)
         self._handle, report = position_deletes.rewrite_position_delete_files(
             handle,
             self._engine,
@@ -161,7 +160,7 @@ class Maintenance:
         (`file`, `partition`) is for format version 2.
         """
         handle = self.handle
-        view = view_of(handle, ref=branch if branch != "main" else None)
+        view = handle.view(ref=branch if branch != "main" else None)
         self._handle, report = equality_deletes.convert_equality_deletes(
             handle,
             self._engine,

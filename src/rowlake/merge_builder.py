@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.metadata import view_of
 from rowlake.sql.assignments import assignments_of, condition_of, match_of
 from rowlake.sql.clause_rules import first_broken_rule
 from rowlake.sql.execute_row_level import change_rows, explain_rows
@@ -160,5 +159,5 @@ class MergeBuilder:
 
 def merge_into(table: Table, source: Any, on: Any, options: Mapping[str, Any]) -> MergeBuilder:
     """Return a builder without clauses."""
-    matching = match_of(on, TARGET, SOURCE, view_of(table.handle).schema.arrow.names)
+    matching = match_of(on, TARGET, SOURCE, table.handle.view().schema.arrow.names)
     return MergeBuilder(table, Source(source), matching, options=dict(options))

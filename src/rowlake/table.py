@@ -13,7 +13,7 @@ from rowlake.catalog.tables import refresh
 from rowlake.deferred import deferred
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg import refs
-from rowlake.iceberg.metadata import snapshot_info, view_of
+from rowlake.iceberg.metadata import snapshot_info
 from rowlake.maintenance import Maintenance
 from rowlake.model.change import Isolation
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from rowlake import lake as lakes
     from rowlake import merge_builder
-    from rowlake.catalog.handle import TableHandle
     from rowlake.commit import metadata as commit
     from rowlake.engine.spark import Engine
     from rowlake.maintain.autopilot import auto
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.view import SnapshotInfo
@@ -109,17 +109,17 @@ class Table(Maintenance):
     @property
     def properties(self) -> dict[str, str]:
         """The table properties."""
-        return dict(self.handle.metadata.properties)
+        return dict(self.handle.properties)
 
     @property
     def location(self) -> str:
         """Where the table's files are."""
-        return self.handle.metadata.location
+        return self.handle.location
 
     @property
     def format_version(self) -> int:
         """The Iceberg format version."""
-        return self.handle.metadata.format_version
+        return self.handle.format_version
 
     # ------------------------------------------------------------------ reading
 
@@ -140,7 +140,7 @@ class Table(Maintenance):
         if not isinstance(where, str):
             exact = where is not None
             return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
-        schema = view_of(handle, **at).schema
+        schema = handle.view(**at).schema
         shown = list(schema.arrow.names if columns is None else columns)
         needed = list(dict.fromkeys([*shown, *condition.columns_in(where, schema)]))
         pushed = condition.pushed_condition(where, schema, zone=self._engine.time_zone)
@@ -218,7 +218,7 @@ class Table(Maintenance):
             if where is None
             else whole_condition.whole_condition(
                 where,
-                view_of(handle).schema,
+                handle.view().schema,
                 f"Cannot overwrite {self.name}",
                 " Use DELETE and append for anything else.",
             )
@@ -241,7 +241,7 @@ class Table(Maintenance):
         conditions of `=`, IN, IS NULL, AND and OR: no row is read, and none is counted.
         """
         handle, chosen = self.for_write(options)
-        asked = strategy.deletes_of(chosen.deletes, handle.metadata.format_version, chosen.mode)
+        asked = strategy.deletes_of(chosen.deletes, handle, chosen.mode)
         if asked is strategy.Deletes.EQUALITY:
             return self._wrote(
                 *equality_writes.blind_delete(handle, _said_by(where, handle), chosen)
@@ -304,7 +304,7 @@ class Table(Maintenance):
     def _selection(
         self, handle: TableHandle, where: str | Predicate, branch: str
     ) -> deletion.Selection:
-        schema = view_of(handle).schema
+        schema = handle.view().schema
         if where is None:
             raise InvalidStatementError(
                 f"DELETE from {handle.name} needs a condition; truncate() removes all rows."
@@ -340,7 +340,7 @@ class Table(Maintenance):
 
     def snapshots(self) -> list[SnapshotInfo]:
         """Return all snapshots kept, oldest first."""
-        return [snapshot_info(found) for found in self.handle.metadata.snapshots]
+        return [snapshot_info(found) for found in self.handle.snapshots]
 
     def history(self) -> pa.Table:
         """Return what was current when."""
@@ -433,7 +433,7 @@ def _said_by(where: str | Predicate, handle: TableHandle) -> Predicate:
     """Return a condition as a predicate, all of it, so that no row has to be looked at."""
     if where is not None and not isinstance(where, str):
         return where
-    pushed = condition.pushed_condition(where, view_of(handle).schema) if where else None
+    pushed = condition.pushed_condition(where, handle.view().schema) if where else None
     if pushed is None or not pushed.exact:
         raise InvalidStatementError(
             f"Cannot delete from {handle.name} with deletes='equality' where {where}: such a "

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from rowlake.commit.loop import Commit
+from rowlake.commit.data import Commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

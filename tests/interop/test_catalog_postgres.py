@@ -12,7 +12,7 @@ from rowlake.catalog import tables
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.many import AllLanded, TableChange, commit_many
 from rowlake.catalog.open import open_catalog
-from rowlake.catalog.outcome import Conflict, Landed
+from rowlake.model.outcome import Conflict, Landed
 from rowlake.errors import InvalidStatementError, TableNotFoundError
 from tests.parts.catalogs import (
     appended,

@@ -15,7 +15,7 @@ from rowlake.catalog import tables
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.many import AllLanded, TableChange, commit_many
 from rowlake.catalog.open import open_catalog
-from rowlake.catalog.outcome import Conflict, Landed, Unknown
+from rowlake.model.outcome import Conflict, Landed, Unknown
 from rowlake.errors import InvalidStatementError, StorageError, TableNotFoundError
 from tests.parts.catalogs import (
     appended,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 RACERS, COMMITS = 4, 5
 
@@ -52,7 +52,7 @@ def catalog(address: str) -> Catalog:
 
 
 @pytest.fixture
-def table(catalog: Catalog) -> Iterator[TableHandle]:
+def table(catalog: Catalog) -> Iterator[IcebergHandle]:
     yield tables.create_table(catalog, "ns.t", definition(2))
     tables.drop_table(catalog, "ns.t")
 
@@ -110,7 +110,7 @@ def test_several_tables_commit_together(catalog: Catalog) -> None:
 
 @pytest.mark.parametrize("does", [True, False])
 def test_an_answer_lost_on_the_way(
-    catalog: Catalog, table: TableHandle, monkeypatch: pytest.MonkeyPatch, does: bool
+    catalog: Catalog, table: IcebergHandle, monkeypatch: pytest.MonkeyPatch, does: bool
 ) -> None:
     assert isinstance(catalog, RestCatalog)
     monkeypatch.setattr(commit_module, "LOOKS", (0.0,))
@@ -130,7 +130,7 @@ def test_an_answer_lost_on_the_way(
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 507])
 def test_every_5xx_is_unknown_until_our_snapshot_is_seen(
-    catalog: Catalog, table: TableHandle, monkeypatch: pytest.MonkeyPatch, status: int
+    catalog: Catalog, table: IcebergHandle, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     monkeypatch.setattr(commit_module, "LOOKS", (0.0,))
 
@@ -145,7 +145,7 @@ def test_every_5xx_is_unknown_until_our_snapshot_is_seen(
     assert str(status) in outcome.cause
 
 
-def test_bad_names_are_understood(catalog: Catalog, table: TableHandle) -> None:
+def test_bad_names_are_understood(catalog: Catalog, table: IcebergHandle) -> None:
     with pytest.raises(TableNotFoundError):
         tables.load_table(catalog, "ns.none")
     with pytest.raises(TableNotFoundError, match="namespace"):

@@ -101,7 +101,7 @@ def work(number: int, start: Barrier, warehouse: str, table: str, folder: str) -
 
 
 def _compacted(table: Table, folder: str) -> int:
-    from rowlake.catalog.outcome import Landed
+    from rowlake.model.outcome import Landed
     from tests.parts.compacting import compact
 
     landed = 0

@@ -19,14 +19,14 @@ from pyiceberg.types import LongType, NestedField, StringType
 from rowlake.catalog import tables
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.metadata import Definition
-from rowlake.catalog.outcome import Landed
+from rowlake.model.outcome import Landed
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
 from rowlake.maintain.cleanup.purge import drop_with_files
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 
 def definition(version: int, **properties: str) -> Definition:
@@ -41,7 +41,7 @@ def definition(version: int, **properties: str) -> Definition:
     )
 
 
-def appending(handle: TableHandle, snapshot_id: int, rows: int = 10) -> list[Any]:
+def appending(handle: IcebergHandle, snapshot_id: int, rows: int = 10) -> list[Any]:
     """Return the updates that add a snapshot to the main branch."""
     head = handle.metadata.current_snapshot()
     first_row_id = getattr(handle.metadata, "next_row_id", None)
@@ -61,7 +61,7 @@ def appending(handle: TableHandle, snapshot_id: int, rows: int = 10) -> list[Any
     ]
 
 
-def at_head(handle: TableHandle) -> list[Any]:
+def at_head(handle: IcebergHandle) -> list[Any]:
     """Return the requirements that nobody committed since."""
     return [
         AssertTableUUID(uuid=handle.metadata.table_uuid),
@@ -69,7 +69,7 @@ def at_head(handle: TableHandle) -> list[Any]:
     ]
 
 
-def appended(handle: TableHandle, snapshot_id: int) -> TableHandle:
+def appended(handle: IcebergHandle, snapshot_id: int) -> IcebergHandle:
     """Return the table after one more snapshot."""
     outcome = commit_updates(handle, appending(handle, snapshot_id), at_head(handle))
     assert isinstance(outcome, Landed), outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowlake.commit.loop import Commit
+from rowlake.commit.data import Commit
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.plan.files import plan_files
@@ -12,7 +12,7 @@ from rowlake.storage.files import Storage
 from rowlake.verbs.write import WriteOptions, write_rows
 
 if TYPE_CHECKING:
-    from rowlake.commit.loop import Committed
+    from rowlake.commit.data import Committed
     from rowlake.model.predicate import Predicate
     from rowlake.table import Table
 

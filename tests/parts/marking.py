@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.commit.loop import Commit
+from rowlake.commit.data import Commit
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Change, Operation, Requirements, no_files
 from rowlake.plan.files import plan_files
@@ -20,8 +20,8 @@ from rowlake.write.marks import Marked, MarkWriter
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowlake.catalog.handle import TableHandle
-    from rowlake.commit.loop import Committed
+    from rowlake.catalog.handle import IcebergHandle
+    from rowlake.commit.data import Committed
     from rowlake.table import Table
 
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Writer:
     """One writer that read the table and has written its marks, and not committed yet."""
 
-    handle: TableHandle
+    handle: IcebergHandle
     change: Change
     storage: Storage
 

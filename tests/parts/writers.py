@@ -34,7 +34,7 @@ def add_properties(
 
     from rowlake.catalog.commit import commit_updates
     from rowlake.catalog.open import open_catalog
-    from rowlake.catalog.outcome import Conflict, Landed
+    from rowlake.model.outcome import Conflict, Landed
     from rowlake.catalog.tables import load_table
 
     start.wait()

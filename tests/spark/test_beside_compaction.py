@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowlake
-from rowlake.catalog.outcome import Landed
+from rowlake.model.outcome import Landed
 from rowlake.commit import loop
 from rowlake.errors import CommitConflictError
 from tests.parts.compacting import compact

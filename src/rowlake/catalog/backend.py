@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.catalog.metadata import Definition
     from rowlake.model.names import Identifier
 
@@ -29,7 +29,7 @@ COMMIT_MANY = "POST /v1/{prefix}/transactions/commit"
 class Backend(Protocol):
     """What each kind does. Errors are PyIceberg's or rowlake's; callers translate."""
 
-    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:
+    def load(self, identifier: Identifier, known: IcebergHandle | None) -> IcebergHandle:
         """Return the table as it is now; `known` may save reading what has not changed."""
 
     def exists(self, identifier: Identifier) -> bool:
@@ -41,7 +41,7 @@ class Backend(Protocol):
     def rename(self, identifier: Identifier, to: Identifier) -> None:
         """Give a table another name."""
 
-    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
+    def stage(self, identifier: Identifier, definition: Definition) -> IcebergHandle:
         """Return a table that the first commit creates; nothing is written yet."""
 
     def default_location(self, identifier: Identifier) -> str | None:
@@ -55,10 +55,10 @@ class Backend(Protocol):
 
     def commit(
         self,
-        handle: TableHandle,
+        handle: IcebergHandle,
         updates: Sequence[TableUpdate],
         requirements: Sequence[TableRequirement],
-    ) -> TableHandle:
+    ) -> IcebergHandle:
         """Validate, apply, write and swap; returns the table after it.
 
         Raises PyIceberg's CommitFailedException where the requirements do not hold or another

@@ -12,10 +12,11 @@ from pyiceberg.table.update import AddSnapshotUpdate
 
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.failures import meaning
+from rowlake.catalog.fate import Fate, fate_of, status_of
 from rowlake.catalog.metadata_checks import validate_updates
-from rowlake.catalog.outcome import Conflict, Fate, Landed, Outcome, Unknown, fate_of, status_of
 from rowlake.catalog.transaction import HeldCommit, holding
 from rowlake.errors import InternalError, RowlakeError, StorageError
+from rowlake.model.outcome import Conflict, Landed, Outcome, Unknown
 from rowlake.secrets import cause_without_secrets, without_secrets
 
 if TYPE_CHECKING:
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 # When a commit's outcome is unknown, the table is looked at after so many seconds each.
 LOOKS = (0.0, 0.5, 2.0)
 
 
 def commit_updates(
-    handle: TableHandle,
+    handle: IcebergHandle,
     updates: Sequence[TableUpdate],
     requirements: Sequence[TableRequirement],
     *,
@@ -65,7 +66,7 @@ def snapshots_in(updates: Sequence[TableUpdate]) -> set[int]:
     }
 
 
-def look(handle: TableHandle, updates: Sequence[TableUpdate], cause: str) -> Outcome:
+def look(handle: IcebergHandle, updates: Sequence[TableUpdate], cause: str) -> Outcome:
     """Look whether a commit of unknown outcome landed; unknown where it left no trace."""
     ours = snapshots_in(updates)
     if not ours:
@@ -78,7 +79,7 @@ def look(handle: TableHandle, updates: Sequence[TableUpdate], cause: str) -> Out
     return Unknown(cause)
 
 
-def _seen(handle: TableHandle) -> TableHandle | None:
+def _seen(handle: IcebergHandle) -> IcebergHandle | None:
     # Whatever goes wrong while looking, the outcome is as unknown as it was.
     try:
         seen = backend_of(handle.catalog).load(handle.identifier, handle)
@@ -87,7 +88,7 @@ def _seen(handle: TableHandle) -> TableHandle | None:
     return seen if seen.metadata.table_uuid == handle.metadata.table_uuid else None
 
 
-def failure(handle: TableHandle, error: Exception) -> RowlakeError:
+def failure(handle: IcebergHandle, error: Exception) -> RowlakeError:
     """Return what an error means that trying again does not mend."""
     if isinstance(error, RowlakeError):
         return error
@@ -96,12 +97,12 @@ def failure(handle: TableHandle, error: Exception) -> RowlakeError:
     return meant or InternalError(f"Commit to {handle.name} failed: {text}")
 
 
-def cause_of(error: Exception, handle: TableHandle) -> BaseException | None:
+def cause_of(error: Exception, handle: IcebergHandle) -> BaseException | None:
     """Return an error to raise `from`; None where it would show a secret of the catalog."""
     return cause_without_secrets(error, {**handle.catalog.properties, **handle.io_properties})
 
 
-def text_of(error: Exception, handle: TableHandle) -> str:
+def text_of(error: Exception, handle: IcebergHandle) -> str:
     """Return the cause in an error, with the status that the catalog answered."""
     if isinstance(error, StorageError):
         return str(error)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.exceptions import NoSuchTableError
 
 from rowlake.catalog.default_location import known_default
-from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.handle import IcebergHandle
 from rowlake.catalog.metadata import read_metadata
 from rowlake.model.names import quoted
 from rowlake.storage.files import Storage
@@ -38,7 +38,7 @@ class EmbeddedBackend:
 
         return SqlBackend(self.catalog.whole, shown=self.catalog)
 
-    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:
+    def load(self, identifier: Identifier, known: IcebergHandle | None) -> IcebergHandle:
         """Return the table as it is now; unchanged metadata is not read again."""
         location = self.catalog.pointer(identifier)
         if location is None:
@@ -49,7 +49,7 @@ class EmbeddedBackend:
         properties = table_io_properties(
             self.catalog.properties, metadata.properties, name=quoted(identifier)
         )
-        return TableHandle(identifier, self.catalog, metadata, location, properties)
+        return IcebergHandle(identifier, self.catalog, metadata, location, properties)
 
     def exists(self, identifier: Identifier) -> bool:
         """Return whether there is such a table, readable or not."""
@@ -71,15 +71,15 @@ class EmbeddedBackend:
         """Return the metadata files of all tables."""
         return self.catalog.pointers()
 
-    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
+    def stage(self, identifier: Identifier, definition: Definition) -> IcebergHandle:
         """Return a table that the first commit creates."""
         return self.changes.stage(identifier, definition)
 
     def commit(
         self,
-        handle: TableHandle,
+        handle: IcebergHandle,
         updates: Sequence[TableUpdate],
         requirements: Sequence[TableRequirement],
-    ) -> TableHandle:
+    ) -> IcebergHandle:
         """Write the new metadata file and swap the pointer."""
         return self.changes.commit(handle, updates, requirements)

@@ -24,7 +24,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT
 
 from rowlake.catalog import versions
-from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.handle import IcebergHandle
 from rowlake.catalog.metadata import (
     METADATA_PATH,
     Definition,
@@ -223,7 +223,7 @@ class FileSystemCatalog(ServerlessCatalog):
         _check_metadata_stays(metadata)
         made = self.write_version(identifier, current.number + 1, base, metadata)
         levels = self.identifier_to_tuple(identifier)
-        before = TableHandle(levels, self, base, current.location, self.properties)
+        before = IcebergHandle(levels, self, base, current.location, self.properties)
         delete_outdated(before, metadata, made.location, self.storage)
         return metadata, made
 

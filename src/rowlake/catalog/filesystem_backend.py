@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.handle import IcebergHandle
 from rowlake.catalog.metadata import apply_updates, read_metadata
 from rowlake.model.names import quoted
 from rowlake.storage.table_io import table_io_properties
@@ -27,7 +27,7 @@ class FileSystemBackend:
 
     catalog: FileSystemCatalog
 
-    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:
+    def load(self, identifier: Identifier, known: IcebergHandle | None) -> IcebergHandle:
         """Return the table at its newest version; an unchanged one is not read again."""
         version = self.catalog.newest(identifier)
         if known is not None and known.metadata_location == version.location:
@@ -55,17 +55,17 @@ class FileSystemBackend:
         """Return nothing: each table has a folder of its own."""
         return []
 
-    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
+    def stage(self, identifier: Identifier, definition: Definition) -> IcebergHandle:
         """Return a table that the first commit creates."""
         metadata = self.catalog.new_table_metadata(identifier, definition)
         return self._handle(identifier, metadata, None)
 
     def commit(
         self,
-        handle: TableHandle,
+        handle: IcebergHandle,
         updates: Sequence[TableUpdate],
         requirements: Sequence[TableRequirement],
-    ) -> TableHandle:
+    ) -> IcebergHandle:
         """Make the next version, or the first for a staged table."""
         if handle.is_staged:
             metadata = apply_updates(handle.metadata, None, updates) if updates else handle.metadata
@@ -85,8 +85,8 @@ class FileSystemBackend:
 
     def _handle(
         self, identifier: Identifier, metadata: TableMetadata, location: str | None
-    ) -> TableHandle:
+    ) -> IcebergHandle:
         properties = table_io_properties(
             self.catalog.properties, metadata.properties, name=quoted(identifier)
         )
-        return TableHandle(identifier, self.catalog, metadata, location, properties)
+        return IcebergHandle(identifier, self.catalog, metadata, location, properties)

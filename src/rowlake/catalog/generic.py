@@ -23,7 +23,7 @@ from pyiceberg.table.update import (
 )
 
 from rowlake.catalog._compat import staged_table, without_code_of_tables
-from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.handle import IcebergHandle
 from rowlake.catalog.metadata_checks import validate_metadata
 from rowlake.catalog.outdated import delete_outdated
 from rowlake.model.names import quoted
@@ -48,7 +48,7 @@ class GenericBackend:
 
     catalog: Catalog
 
-    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:  # noqa: ARG002
+    def load(self, identifier: Identifier, known: IcebergHandle | None) -> IcebergHandle:  # noqa: ARG002
         """Return the table as it is now."""
         with without_code_of_tables(self.catalog):
             table = self.catalog.load_table(identifier)
@@ -78,7 +78,7 @@ class GenericBackend:
         """Return nothing: it matters only beside a default location."""
         return []
 
-    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
+    def stage(self, identifier: Identifier, definition: Definition) -> IcebergHandle:
         """Return a table that the first commit creates; a REST catalog says where it will be."""
         if not self.catalog.namespace_exists(identifier[:-1]):  # not every server looks
             raise NoSuchNamespaceError(f"Namespace does not exist: {identifier[:-1]}")
@@ -96,10 +96,10 @@ class GenericBackend:
 
     def commit(
         self,
-        handle: TableHandle,
+        handle: IcebergHandle,
         updates: Sequence[TableUpdate],
         requirements: Sequence[TableRequirement],
-    ) -> TableHandle:
+    ) -> IcebergHandle:
         """Let the catalog validate, apply and swap."""
         if handle.is_staged:
             updates = [*creation_updates(handle.metadata), *updates]
@@ -121,9 +121,9 @@ def is_rest(catalog: Catalog) -> bool:
     return any(kind.__name__ == "RestCatalog" for kind in type(catalog).__mro__)
 
 
-def handle_of(catalog: Catalog, identifier: Identifier, table: Table) -> TableHandle:
+def handle_of(catalog: Catalog, identifier: Identifier, table: Table) -> IcebergHandle:
     """Return the handle of a table that PyIceberg loaded."""
-    return TableHandle(
+    return IcebergHandle(
         identifier,
         catalog,
         table.metadata,

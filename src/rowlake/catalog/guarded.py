@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 
 class LostRaceError(CommitConflictError, CommitFailedException):
@@ -37,7 +37,7 @@ class UnknownOutcomeError(CommitStateUnknownError, CommitStateUnknownException):
 class GuardedCatalog:
     """The catalog of a table that was handed out as PyIceberg's object."""
 
-    def __init__(self, handle: TableHandle) -> None:
+    def __init__(self, handle: IcebergHandle) -> None:
         self._handle = handle
 
     def __getattr__(self, name: str) -> Any:

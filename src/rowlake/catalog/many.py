@@ -11,8 +11,9 @@ from pyiceberg.table import CommitTableRequest, Namespace, TableIdentifier
 from rowlake.catalog._compat import rest_session
 from rowlake.catalog.backend import backend_of, can_commit_many, kinds_of
 from rowlake.catalog.commit import cause_of, failure, look, snapshots_in, text_of
-from rowlake.catalog.outcome import Conflict, Fate, Landed, Unknown, fate_of
+from rowlake.catalog.fate import Fate, fate_of
 from rowlake.errors import UnsupportedFeatureError, shown
+from rowlake.model.outcome import Conflict, Landed, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
     from requests import Response
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.catalog.sql import SqlBackend, Swap
 
 # How a server answers that has no such endpoint; 404 is also the answer for a missing table.
@@ -33,7 +34,7 @@ _NO_ENDPOINT = frozenset({404, 405, 501})
 class TableChange:
     """What one table of a commit gets."""
 
-    handle: TableHandle
+    handle: IcebergHandle
     updates: Sequence[TableUpdate]
     requirements: Sequence[TableRequirement]
 
@@ -42,7 +43,7 @@ class TableChange:
 class AllLanded:
     """Every change is in its table; handles in the order of the changes."""
 
-    handles: tuple[TableHandle, ...]
+    handles: tuple[IcebergHandle, ...]
 
 
 ManyOutcome: TypeAlias = AllLanded | Conflict | Unknown

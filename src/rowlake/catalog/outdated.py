@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
     from rowlake.catalog import ownership
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.storage.files import Storage
 else:  # loaded at its first use: few tables want their old metadata files deleted
     (ownership,) = deferred("rowlake.catalog", "ownership")
@@ -23,7 +23,7 @@ _ENDINGS = (".metadata.json", ".metadata.json.gz")
 
 
 def delete_outdated(
-    base: TableHandle, metadata: TableMetadata, pointer: str | None, storage: Storage
+    base: IcebergHandle, metadata: TableMetadata, pointer: str | None, storage: Storage
 ) -> None:
     """Delete the metadata files that a commit dropped from the log, where the table wants that.
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table.metadata import TableMetadata
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 ALLOWED_LOCATIONS = "rowlake.allowed-locations"
 METADATA = "metadata"
@@ -77,7 +77,7 @@ class Ownership:
         return is_below(place_of(folder), [place_of(one) for one in own])
 
 
-def ownership_of(handle: TableHandle, also_below: Sequence[str] | str | None = ()) -> Ownership:
+def ownership_of(handle: IcebergHandle, also_below: Sequence[str] | str | None = ()) -> Ownership:
     """Return what belongs to a table.
 
     Raises UnsupportedFeatureError for a table of the file-system catalog that says that it is
@@ -105,14 +105,14 @@ def given_folders(given: Sequence[str] | str | None, name: str = "also_below") -
     return [folder_location(one.strip()) for one in some if one.strip()]
 
 
-def _above_pointer(handle: TableHandle, default: str | None) -> list[str]:
+def _above_pointer(handle: IcebergHandle, default: str | None) -> list[str]:
     """Return the table's folder, where it follows from that of its metadata file."""
     folder, _, name = parent(handle.metadata_location or "/").rstrip("/").rpartition("/")
     is_one = name == METADATA and not _has_other_tables(handle, folder, default)
     return [folder] if is_one else []
 
 
-def _has_other_tables(handle: TableHandle, folder: str, default: str | None) -> bool:
+def _has_other_tables(handle: IcebergHandle, folder: str, default: str | None) -> bool:
     """Return whether a folder is one that the catalog puts tables into, or above such a one."""
     place = place_of(folder)
     warehouse = str(handle.catalog.properties.get("warehouse") or "")
@@ -126,7 +126,7 @@ def _is_at_or_above(place: str, folder: str) -> bool:
     return "/" in folder and is_below(place_of(folder), [place])
 
 
-def _default_folder(handle: TableHandle, default: str | None) -> list[str]:
+def _default_folder(handle: IcebergHandle, default: str | None) -> list[str]:
     """Return the folder that the catalog has for the table's name, unless another table is there.
 
     One is where a table was renamed, and this one got its old name.
@@ -148,7 +148,7 @@ def check_place(catalog: Catalog, identifier: Sequence[str], metadata: TableMeta
         under.check_place(tuple(identifier), metadata)
 
 
-def next_metadata_folder(base: TableHandle, metadata: TableMetadata) -> str:
+def next_metadata_folder(base: IcebergHandle, metadata: TableMetadata) -> str:
     """Return the folder of the metadata file that a commit writes.
 
     It is that of the current one, unless this very commit gives the table another location or
@@ -166,7 +166,7 @@ def next_metadata_folder(base: TableHandle, metadata: TableMetadata) -> str:
     return current
 
 
-def warn_of_foreign(handle: TableHandle, foreign: Collection[str], count: int) -> None:
+def warn_of_foreign(handle: IcebergHandle, foreign: Collection[str], count: int) -> None:
     """Say in the log that files were left alone."""
     if count:
         logger.warning(

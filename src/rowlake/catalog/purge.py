@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from rowlake.errors import InvalidStatementError
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 GC_ENABLED = "gc.enabled"
 
 
-def gc_allowed(handle: TableHandle) -> None:
+def gc_allowed(handle: IcebergHandle) -> None:
     """Check that the table's files may be deleted: they may belong to another table too."""
     if str(handle.metadata.properties.get(GC_ENABLED, "true")).lower() == "false":
         raise InvalidStatementError(

@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 
 from rowlake.catalog._compat import sql_row, sql_table_filter
 from rowlake.catalog.default_location import default_location, known_default
-from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.handle import IcebergHandle
 from rowlake.catalog.metadata import (
     apply_updates,
     new_location,
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 class Swap:
     """One pointer to move: the table after it, and the metadata it was made from."""
 
-    base: TableHandle
-    after: TableHandle
+    base: IcebergHandle
+    after: IcebergHandle
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class SqlBackend:
     catalog: SqlCatalog
     shown: Catalog | None = None
 
-    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:
+    def load(self, identifier: Identifier, known: IcebergHandle | None) -> IcebergHandle:
         """Return the table as it is now; unchanged metadata is not read again."""
         location = self._pointer(identifier)
         if location is None:
@@ -109,7 +109,7 @@ class SqlBackend:
         with Session(self.catalog.engine) as session:
             return [found for found in session.scalars(query) if found]
 
-    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:
+    def stage(self, identifier: Identifier, definition: Definition) -> IcebergHandle:
         """Return a table that the first commit creates."""
         if self._pointer(identifier) is not None:
             raise TableAlreadyExistsError(f"Table already exists: {identifier}")
@@ -118,10 +118,10 @@ class SqlBackend:
 
     def commit(
         self,
-        handle: TableHandle,
+        handle: IcebergHandle,
         updates: Sequence[TableUpdate],
         requirements: Sequence[TableRequirement],
-    ) -> TableHandle:
+    ) -> IcebergHandle:
         """Write the new metadata file and swap the pointer, or insert it for a staged table."""
         if handle.is_staged:
             return self._create(handle, updates)
@@ -133,7 +133,7 @@ class SqlBackend:
 
     def prepare(
         self,
-        handle: TableHandle,
+        handle: IcebergHandle,
         updates: Sequence[TableUpdate],
         requirements: Sequence[TableRequirement],
     ) -> Swap:
@@ -211,7 +211,7 @@ class SqlBackend:
             return False
         raise CommitStateUnknownException(str(error)) from error
 
-    def _create(self, staged: TableHandle, updates: Sequence[TableUpdate]) -> TableHandle:
+    def _create(self, staged: IcebergHandle, updates: Sequence[TableUpdate]) -> IcebergHandle:
         metadata = apply_updates(staged.metadata, None, updates) if updates else staged.metadata
         location = new_location(metadata, 0)
         with _removing_on_failure(location, staged.storage):
@@ -257,12 +257,12 @@ class SqlBackend:
 
     def _handle(
         self, identifier: Identifier, metadata: TableMetadata, location: str | None
-    ) -> TableHandle:
+    ) -> IcebergHandle:
         properties = table_io_properties(
             self.catalog.properties, metadata.properties, name=quoted(identifier)
         )
         catalog = self.shown or self.catalog
-        return TableHandle(identifier, catalog, metadata, location, properties)
+        return IcebergHandle(identifier, catalog, metadata, location, properties)
 
 
 @contextmanager

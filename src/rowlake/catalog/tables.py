@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.catalog.metadata import Definition
     from rowlake.model.names import Identifier, Name
 
 
-def load_table(catalog: Catalog, name: Name) -> TableHandle:
+def load_table(catalog: Catalog, name: Name) -> IcebergHandle:
     """Return a table as it is now."""
     identifier = table_levels(name)
     with failing(catalog, f"load {quoted(identifier)}", identifier):
@@ -37,7 +37,7 @@ def load_table(catalog: Catalog, name: Name) -> TableHandle:
             raise _not_found(catalog, identifier) from error
 
 
-def refresh(handle: TableHandle) -> TableHandle:
+def refresh(handle: IcebergHandle) -> IcebergHandle:
     """Return the table as it is now; the same handle where nothing changed."""
     with failing(handle.catalog, f"load {handle.name}", handle.identifier):
         return backend_of(handle.catalog).load(handle.identifier, handle)
@@ -53,7 +53,7 @@ def table_exists(catalog: Catalog, name: Name) -> bool:
             return False
 
 
-def stage_table(catalog: Catalog, name: Name, definition: Definition) -> TableHandle:
+def stage_table(catalog: Catalog, name: Name, definition: Definition) -> IcebergHandle:
     """Return a table that the first commit to it creates, with all that this commit adds."""
     validate_no_secrets(definition.properties)
     identifier = table_levels(name)
@@ -65,14 +65,14 @@ def stage_table(catalog: Catalog, name: Name, definition: Definition) -> TableHa
             raise _no_namespace(catalog, identifier[:-1]) from error
 
 
-def create_table(catalog: Catalog, name: Name, definition: Definition) -> TableHandle:
+def create_table(catalog: Catalog, name: Name, definition: Definition) -> IcebergHandle:
     """Create an empty table."""
     staged = stage_table(catalog, name, definition)
     with failing(catalog, f"create {staged.name}", staged.identifier):
         return backend_of(catalog).commit(staged, (), ())
 
 
-def register_table(catalog: Catalog, name: Name, metadata_location: str) -> TableHandle:
+def register_table(catalog: Catalog, name: Name, metadata_location: str) -> IcebergHandle:
     """Add a table whose metadata file is there already."""
     identifier = table_levels(name)
     with failing(catalog, f"register {quoted(identifier)}", identifier):
@@ -97,8 +97,8 @@ def drop_table(catalog: Catalog, name: Name) -> None:
 
 
 def purge_table(
-    handle: TableHandle,
-    files_of: Callable[[TableHandle], Collection[str]],
+    handle: IcebergHandle,
+    files_of: Callable[[IcebergHandle], Collection[str]],
     is_own: Callable[[str], bool],
 ) -> None:
     """Drop a table, then delete its files (`files_of`); REST catalogs do that by themselves.
@@ -122,7 +122,7 @@ def purges_itself(catalog: Catalog) -> bool:
     return any(kind.__name__ == "RestCatalog" for kind in type(catalog).__mro__)
 
 
-def rename_table(catalog: Catalog, name: Name, new_name: Name) -> TableHandle:
+def rename_table(catalog: Catalog, name: Name, new_name: Name) -> IcebergHandle:
     """Rename a table."""
     identifier, to = table_levels(name), table_levels(new_name)
     backend = backend_of(catalog)

@@ -17,9 +17,9 @@ from rowlake.catalog.backend import backend_of, can_commit_many
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.metadata import apply_updates, validate
 from rowlake.catalog.metadata_checks import validate_commit
-from rowlake.catalog.outcome import Conflict
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.model.names import levels_of
+from rowlake.model.outcome import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.catalog.metadata import Definition
     from rowlake.model.names import Identifier
 
@@ -81,9 +81,9 @@ class HeldTable:
     race is lost), `handle` the table with the commits that wait.
     """
 
-    read: TableHandle
-    base: TableHandle
-    handle: TableHandle
+    read: IcebergHandle
+    base: IcebergHandle
+    handle: IcebergHandle
     commits: list[HeldCommit] = field(default_factory=list)
 
     @property
@@ -108,7 +108,7 @@ class HeldTable:
         return found
 
 
-def _holds(requirement: TableRequirement, base: TableHandle) -> bool:
+def _holds(requirement: TableRequirement, base: IcebergHandle) -> bool:
     try:
         requirement.validate(base.metadata)
     except CommitFailedException:
@@ -147,7 +147,7 @@ class HoldingCatalog:
             self.tables[identifier] = HeldTable(found, found, self.own(found))
         return self.tables[identifier]
 
-    def own(self, handle: TableHandle) -> TableHandle:
+    def own(self, handle: IcebergHandle) -> IcebergHandle:
         """Return a table of the catalog under it as one that commits here."""
         return replace(handle, catalog=cast("Catalog", self))
 
@@ -161,7 +161,7 @@ class HoldingCatalog:
                 "or use a SQL catalog or a REST catalog with multi-table commits."
             )
 
-    def hold(self, handle: TableHandle, commit: HeldCommit) -> TableHandle:
+    def hold(self, handle: IcebergHandle, commit: HeldCommit) -> IcebergHandle:
         """Return the table after one more commit, which waits from now on."""
         self.admit(handle.identifier)
         after = after_commit(handle, commit)
@@ -196,7 +196,7 @@ class HoldingCatalog:
         """Keep all: nothing has landed."""
 
 
-def after_commit(handle: TableHandle, commit: HeldCommit) -> TableHandle | Conflict:
+def after_commit(handle: IcebergHandle, commit: HeldCommit) -> IcebergHandle | Conflict:
     """Return a table as a commit makes it; a conflict where what it requires does not hold."""
     try:
         validate(commit.requirements, handle.metadata)
@@ -217,7 +217,7 @@ class HoldingBackend:
 
     catalog: HoldingCatalog
 
-    def load(self, identifier: Identifier, known: TableHandle | None) -> TableHandle:  # noqa: ARG002
+    def load(self, identifier: Identifier, known: IcebergHandle | None) -> IcebergHandle:  # noqa: ARG002
         """Return the table with the transaction's own commits."""
         return self.catalog.held(identifier).handle
 
@@ -243,26 +243,26 @@ class HoldingBackend:
         """Return the metadata files of all tables."""
         return backend_of(self.catalog.under).pointers()
 
-    def stage(self, identifier: Identifier, definition: Definition) -> TableHandle:  # noqa: ARG002
+    def stage(self, identifier: Identifier, definition: Definition) -> IcebergHandle:  # noqa: ARG002
         """Not possible."""
         _refuse("create_table")
 
     def commit(
         self,
-        handle: TableHandle,
+        handle: IcebergHandle,
         updates: Sequence[TableUpdate],
         requirements: Sequence[TableRequirement],
-    ) -> TableHandle:
+    ) -> IcebergHandle:
         """Hold a commit back that nothing can make anew."""
         return self.catalog.hold(handle, HeldCommit(tuple(updates), tuple(requirements)))
 
 
-def holding(handle: TableHandle) -> HoldingCatalog | None:
+def holding(handle: IcebergHandle) -> HoldingCatalog | None:
     """Return the catalog that holds a table's commits back, None outside of transactions."""
     return handle.catalog if isinstance(handle.catalog, HoldingCatalog) else None
 
 
-def admit_write(handle: TableHandle) -> None:
+def admit_write(handle: IcebergHandle) -> None:
     """Refuse a write that could not be committed, before any file is written."""
     held = holding(handle)
     if held is not None:

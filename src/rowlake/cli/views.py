@@ -99,7 +99,7 @@ COUNTERS = (
 def history_of(table: Table) -> Rows:
     """Return what was done to a table, newest first."""
     refs: dict[int, list[str]] = {}
-    for name, ref in table.handle.metadata.refs.items():
+    for name, ref in table.handle.refs.items():
         refs.setdefault(ref.snapshot_id, []).append(name)
     rows = [
         (
@@ -179,5 +179,5 @@ def rolled_back(
 
 
 def _head(table: Table, branch: str) -> int | None:
-    found = table.handle.metadata.refs.get(branch)
+    found = table.handle.refs.get(branch)
     return None if found is None else found.snapshot_id

@@ -9,15 +9,14 @@ of its partition; what it holds must be read.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.iceberg.manifest_list import read_manifest_list
-from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.model.files import Content
+from rowlake.model.predicate import TRUE
 from rowlake.model.values import encode_partitions
 from rowlake.plan.delete_index import FACTS, delete_file
 from rowlake.plan.delete_overlap import single_paths
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from rowlake.storage.files import Storage
 
     Partition = tuple["bytes | None", ...]
-
-_DELETES = 1
 
 
 @dataclass(frozen=True)
@@ -61,17 +58,12 @@ def live_deletes(
     view: TableView,
     storage: Storage,
     *,
-    written_by: Collection[int] | None = None,
+    added_by: Collection[int] | None = None,
     columns: Iterable[str] | None = None,
 ) -> dict[int, pa.Table]:
-    """Return the live delete files of a snapshot by spec; of manifests by these snapshots only."""
-    if snapshot.manifest_list is None:
-        return {}
-    manifests = read_manifest_list(snapshot.manifest_list, storage)
-    wanted = pc.equal(manifests["content"], _DELETES)
-    if written_by is not None:
-        wanted = pc.and_(wanted, _among(manifests["added_snapshot_id"], written_by))
-    return read_manifests(manifests.filter(wanted), view, storage, columns=columns)
+    """Return the live delete files of a snapshot by spec; only those that some snapshots added."""
+    at = replace(view, snapshot=snapshot)
+    return view.format.list_files(at, TRUE, storage).deletes(columns, added_by=added_by)
 
 
 def added_by(entries: Mapping[int, pa.Table], snapshots: Collection[int]) -> dict[int, pa.Table]:

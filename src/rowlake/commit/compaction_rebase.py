@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.commit.applicable_deletes import Place, added_by, deletes_for, live_deletes
-from rowlake.commit.history import files_landed, snapshots_since
+from rowlake.commit.applicable_deletes import Place, deletes_for, live_deletes
+from rowlake.commit.history import files_landed
 from rowlake.commit.rebase import Rebased
-from rowlake.commit.validate import DATA, REMOVES_DATA, Breach
-from rowlake.iceberg.metadata import view_of
+from rowlake.commit.validate import REMOVES_DATA, Breach
 from rowlake.model.distinct import distinct
-from rowlake.model.files import Status
+from rowlake.model.format import FileAction
 from rowlake.scan.deletes import positions_in
 from rowlake.write.marks import Marked, MarkWriter
 
@@ -40,11 +39,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.commit.applicable_deletes import Applying
     from rowlake.model.change import Change
+    from rowlake.model.format import LandedCommit
+    from rowlake.model.handle import TableHandle
     from rowlake.model.rewrite import Output, RewrittenPart
-    from rowlake.model.view import SnapshotInfo, TableView
+    from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
 
     Positions = NDArray[np.int64]
@@ -101,15 +101,15 @@ class Carry:
     def onto(self, handle: TableHandle) -> Rebased | Breach:
         """Return the change for the head of its branch; writes delete files where rows changed."""
         start = self.change.requirements.starting_snapshot_id
-        since = snapshots_since(handle, self.change.branch, start)
+        since = handle.format.commits_since(handle, self.change.branch, start)
         if since is None:
             return Breach(f"snapshot {start}, which it read, is no longer in the branch's history")
-        seen = [snapshot.snapshot_id for snapshot in since]
+        seen = [commit.snapshot.snapshot_id for commit in since]
         if self._found.head in seen:
             since = since[seen.index(self._found.head) + 1 :]
         else:
             self._found, self._rebased = _Found(), None
-        view = view_of(handle, ref=self.change.branch)
+        view = handle.view(ref=self.change.branch)
         more = self._done_by(view, since) if since else _Found(self._found.head)
         self._found = self._found.with_more(more)
         if self._found.is_nothing:
@@ -121,7 +121,7 @@ class Carry:
             self._rebased = carried
         return self._rebased
 
-    def _done_by(self, view: TableView, since: list[SnapshotInfo]) -> _Found:
+    def _done_by(self, view: TableView, since: list[LandedCommit]) -> _Found:
         """Return what these snapshots did to the sources."""
         rows, by_value = dict[str, "Positions"](), set[str]()
         for location, deletes in self._theirs(view, since).items():
@@ -131,35 +131,28 @@ class Carry:
                 rows[location] = positions
             if len(marking) < len(deletes):
                 by_value.add(location)
-        gone = self._removed(view, since)
-        return _Found(since[-1].snapshot_id, gone, rows, frozenset(by_value))
+        gone = self._removed(since)
+        return _Found(since[-1].snapshot.snapshot_id, gone, rows, frozenset(by_value))
 
-    def _removed(self, view: TableView, since: list[SnapshotInfo]) -> frozenset[str]:
+    def _removed(self, since: list[LandedCommit]) -> frozenset[str]:
         """Return the sources that are no longer in the table."""
         sources = pa.array(sorted(self.change.removed_data), pa.string())
         gone: set[str] = set()
-        for landed in files_landed(
-            view,
-            since,
-            self.storage,
-            content=DATA,
-            status=Status.DELETED,
-            operations=REMOVES_DATA,
-        ):
+        for landed in files_landed(since, FileAction.REMOVED_DATA, REMOVES_DATA):
             found = landed.entries["location"]
             gone |= set(found.filter(pc.is_in(found, sources)).to_pylist())
         return frozenset(gone)
 
-    def _theirs(self, view: TableView, since: list[SnapshotInfo]) -> dict[str, list[Applying]]:
+    def _theirs(self, view: TableView, since: list[LandedCommit]) -> dict[str, list[Applying]]:
         """Return the delete files that others have added for the sources."""
         places = {
             source.location: Place(source.spec_id, source.partition)
             for part in self.parts
             for source in part.sources
         }
-        ids = frozenset(snapshot.snapshot_id for snapshot in since)
-        entries = live_deletes(since[-1], view, self.storage, written_by=ids)
-        return deletes_for(places, added_by(entries, ids), view.specs)
+        ids = frozenset(commit.snapshot.snapshot_id for commit in since)
+        entries = live_deletes(since[-1].snapshot, view, self.storage, added_by=ids)
+        return deletes_for(places, entries, view.specs)
 
     def _carried(self, view: TableView) -> Rebased | Breach:
         gone = self._found.gone
@@ -181,9 +174,8 @@ class Carry:
                     marks.append(_mark(output, positions))
         if not kept:
             return Breach("others have changed rows of all data files that it rewrote")
-        written = MarkWriter(self.delete_folder, view.format_version, "file", self.storage).write(
-            marks
-        )
+        writer = MarkWriter(self.delete_folder, view.can.deletion_vectors, "file", self.storage)
+        written = writer.write(marks)
         change = replace(
             self.change,
             added_data=self._added(kept, empty),

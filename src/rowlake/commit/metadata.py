@@ -1,45 +1,39 @@
-"""Commits that change metadata only: refs, schemas, specs, properties.
+"""Commits that change metadata only: refs, schemas, specs, properties, statistics.
 
-Comes in: a function that builds updates from the newest metadata. Goes out: the handle after the
-commit; a lost race is tried again from what the winner left.
+Comes in: a `MetadataChange`, or a function that makes a payload from the newest metadata. Goes
+out: the handle after the commit; a lost race is tried again from what the winner left.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
-from rowlake.catalog.commit import commit_updates
-from rowlake.catalog.outcome import Conflict, Landed
-from rowlake.catalog.tables import refresh
-from rowlake.commit.retry import Patience, retry_policy
-from rowlake.commit.same_table import MADE_ANEW, is_made_anew
+from rowlake.commit.loop import Attempt, CommitLoop, Refused
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
+from rowlake.model.outcome import Landed, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from rowlake.model.format import Payload
+    from rowlake.model.handle import TableHandle
+    from rowlake.model.metadata_change import MetadataChange
 
-    from rowlake.catalog.handle import TableHandle
-    from rowlake.iceberg.refs import Updates
+MakePayload: TypeAlias = "Callable[[TableHandle], Payload | None]"
 
 
 def commit_metadata(
-    handle: TableHandle, operation: str, make: Callable[[TableHandle], Updates]
+    handle: TableHandle, operation: str, change: MetadataChange | MakePayload
 ) -> TableHandle:
-    """Commit what `make` builds from the metadata; nothing to do commits nothing."""
-    patience = Patience(retry_policy(handle.metadata.properties))
-    while True:
-        updates, requirements = make(handle)
-        if not updates:
-            return handle
-        outcome = commit_updates(handle, updates, requirements)
-        if isinstance(outcome, Landed):
-            return outcome.handle
-        if not isinstance(outcome, Conflict):
-            raise CommitStateUnknownError(handle.name, None, outcome.cause)
-        newest = refresh(handle)
-        if not patience.wait(lost=newest.metadata_location != handle.metadata_location):
-            raise CommitConflictError(operation, handle.name, outcome.cause)
-        newest = refresh(newest)
-        if is_made_anew(handle, newest):
-            raise CommitConflictError(operation, handle.name, MADE_ANEW)
-        handle = newest
+    """Commit a change to the metadata; nothing to do commits nothing."""
+
+    def make(newest: TableHandle, _attempt: int) -> Attempt | None:
+        payload = change(newest) if callable(change) else newest.format.alter(newest, change)
+        return None if payload is None else Attempt(payload)
+
+    outcome = CommitLoop(make).run(handle)
+    if isinstance(outcome, Landed):
+        return outcome.handle
+    if isinstance(outcome, Unknown):
+        raise CommitStateUnknownError(handle.name, None, outcome.cause)
+    retryable = outcome.retryable if isinstance(outcome, Refused) else True
+    raise CommitConflictError(operation, handle.name, outcome.cause, retryable=retryable)

@@ -38,9 +38,7 @@ from rowlake.commit.applicable_deletes import (
     keys_among,
     live_deletes,
 )
-from rowlake.commit.history import snapshots_since
 from rowlake.commit.validate import Breach
-from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.model.change import Operation
 from rowlake.model.distinct import distinct
 from rowlake.model.files import Content
@@ -54,9 +52,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.model.change import Change
     from rowlake.model.files import DeleteFile
+    from rowlake.model.handle import TableHandle
     from rowlake.model.view import SnapshotInfo, TableView
     from rowlake.storage.files import Storage
 
@@ -118,7 +116,7 @@ class Rebase:
         since = self._since(handle)
         if not since or not self._marks:
             return Rebased(self.change)
-        view = view_of(handle, ref=self.change.branch)
+        view = handle.view(ref=self.change.branch)
         entries = self._entries_at(since[-1], view, since)
         theirs = self._theirs(entries, view, since)
         changes_rows = self.change.operation is not Operation.REPLACE
@@ -130,7 +128,8 @@ class Rebase:
 
     def _since(self, handle: TableHandle) -> list[SnapshotInfo]:
         start = self.change.requirements.starting_snapshot_id
-        return snapshots_since(handle, self.change.branch, start) or []
+        since = handle.format.commits_since(handle, self.change.branch, start) or []
+        return [commit.snapshot for commit in since]
 
     def _entries_at(
         self, snapshot: SnapshotInfo, view: TableView, since: list[SnapshotInfo]
@@ -138,7 +137,7 @@ class Rebase:
         """Return the live delete files of a snapshot; only of new manifests where that will do."""
         # Whether an old delete file is still there is seen in the manifests that kept it.
         new = None if self.change.removed_deletes else _ids(since)
-        return live_deletes(snapshot, view, self.storage, written_by=new)
+        return live_deletes(snapshot, view, self.storage, added_by=new)
 
     def _theirs(
         self, entries: Mapping[int, pa.Table], view: TableView, since: list[SnapshotInfo]
@@ -193,12 +192,10 @@ class Rebase:
 
     def _read_ours(self, handle: TableHandle, view: TableView, paths: list[str]) -> bool:
         """Find the rows that this change adds to the marks; False where history does not tell."""
-        start = handle.metadata.snapshot_by_id(self.change.requirements.starting_snapshot_id or -1)
+        start = handle.snapshot(self.change.requirements.starting_snapshot_id)
         if start is None:
             return False
-        entries = live_deletes(
-            snapshot_info(start), view, self.storage, columns=(*DELETE_COLUMNS, "snapshot_id")
-        )
+        entries = live_deletes(start, view, self.storage, columns=(*DELETE_COLUMNS, "snapshot_id"))
         places = {path: self._marks[path].place for path in paths}
         before = deletes_for(places, entries, view.specs)
         for path in paths:
@@ -246,7 +243,7 @@ class Rebase:
             every = distinct(own, self._rows(path, deletes))
             marks.append(Marked(path, mark.place.spec_id, mark.place.partition, every))
         folder = next(iter(self._marks.values())).delete.location.rpartition("/")[0]
-        return MarkWriter(folder, view.format_version, "file", self.storage).write(marks)
+        return MarkWriter(folder, view.can.deletion_vectors, "file", self.storage).write(marks)
 
 
 def _ids(snapshots: list[SnapshotInfo]) -> frozenset[int]:

@@ -14,14 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from rowlake.catalog.tables import refresh
-from rowlake.commit.history import snapshots_since
 from rowlake.commit.retry import Patience, retry_policy
-from rowlake.commit.validate import REPLACE
 from rowlake.errors import CommitConflictError
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
 
 Done = TypeVar("Done")
 
@@ -55,9 +52,9 @@ def by_nothing_else(branch: str) -> Allows:
     """
 
     def allows(overtaken: Overtaken) -> bool:
-        ref = overtaken.read.metadata.refs.get(branch)
-        since = snapshots_since(overtaken.newest, branch, ref.snapshot_id if ref else None)
-        replaced = since is not None and all(one.operation == REPLACE for one in since)
+        newest, start = overtaken.newest, overtaken.read.head_of(branch)
+        since = newest.format.commits_since(newest, branch, start)
+        replaced = since is not None and not any(one.changes_rows for one in since)
         return overtaken.conflict.same_rows and replaced
 
     return allows
@@ -75,14 +72,14 @@ def rerun_on_conflict(
     Each run loses to a commit that landed, so runs are bounded by `commit.retry.total-timeout-ms`,
     and by `attempts` where given; with `commit.retry.num-retries` = 0 there is one.
     """
-    patience = Patience(retry_policy(handle.metadata.properties))
+    patience = Patience(retry_policy(handle.properties))
     while True:
         try:
             return run(handle)
         except CommitConflictError as error:
             if not (error.retryable or error.same_rows):
                 raise
-            newest = refresh(handle)
+            newest = handle.format.refresh(handle)
             may = _is_same_table(handle, newest) and allows(Overtaken(error, handle, newest))
             is_last = attempts is not None and patience.attempts + 1 >= attempts
             if not may or is_last or not patience.wait(lost=True):
@@ -92,5 +89,4 @@ def rerun_on_conflict(
 
 def _is_same_table(read: TableHandle, newest: TableHandle) -> bool:
     """Tell whether what was bound to the columns of one table fits the other."""
-    before, now = read.metadata, newest.metadata
-    return (before.table_uuid, before.current_schema_id) == (now.table_uuid, now.current_schema_id)
+    return (read.uuid, read.schema_id) == (newest.uuid, newest.schema_id)

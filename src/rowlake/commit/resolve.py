@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import InvalidStatementError, shown
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.values import encode_partitions
 from rowlake.plan.files import plan_files
 from rowlake.prune.match import must_match
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.model.change import Change
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
@@ -31,9 +30,9 @@ def resolved(handle: TableHandle, change: Change, storage: Storage) -> Change:
     """Return the change with the files that it removes at this head named."""
     if change.remove_where is None and not change.replaced_partitions:
         return change
-    if change.branch not in handle.metadata.refs:
+    if change.branch not in handle.refs:
         return change
-    view = view_of(handle, ref=change.branch)
+    view = handle.view(ref=change.branch)
     removed = set(change.removed_data)
     if change.remove_where is not None:
         removed |= _files_within(view, change.remove_where, storage)

@@ -6,27 +6,26 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow.compute as pc
 
-from rowlake.catalog.outcome import Conflict
-from rowlake.catalog.tables import refresh
 from rowlake.commit.validate import Breach
 from rowlake.errors import InvalidStatementError
 from rowlake.model.files import Content
+from rowlake.model.outcome import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.model.change import Change
+    from rowlake.model.format import Capabilities
+    from rowlake.model.handle import TableHandle
 
 Outcomes = TypeVar("Outcomes")
 
 MADE_ANEW = "another writer dropped the table and made one of the same name"
-_WITH_VECTORS = 3
 
 
 def is_made_anew(read: TableHandle, newest: TableHandle) -> bool:
     """Tell whether a name means another table by now, which nothing may be committed to."""
-    return read.metadata.table_uuid != newest.metadata.table_uuid
+    return read.uuid != newest.uuid
 
 
 def swap_unless_upgraded(
@@ -40,24 +39,29 @@ def swap_unless_upgraded(
     try:
         return swap()
     except InvalidStatementError as error:
-        versions = [(one, refresh(one)) for one in handles if not one.is_staged]
-        if all(one.metadata.format_version == now.metadata.format_version for one, now in versions):
+        if not any(_is_upgraded(one) for one in handles if not one.is_staged):
             raise
         return Conflict(str(error))
 
 
-def find_outdated(change: Change, written_for: int, newest: TableHandle) -> Breach | None:
-    """Return why files written for one format version may not land in the newest one.
+def _is_upgraded(handle: TableHandle) -> bool:
+    return handle.format.refresh(handle).can != handle.can
 
-    From version 3 on deleted rows are marked by vectors only (spec, "Deletion Vectors"), and rows
+
+def find_outdated(change: Change, written_for: Capabilities, newest: TableHandle) -> Breach | None:
+    """Return why files written for what a table could hold may not land in it after an upgrade.
+
+    Where vectors mark deleted rows, nothing else does (Iceberg spec, "Deletion Vectors"), and rows
     that are written again keep their ids (spec, "Row Lineage"), which older files do not hold.
     """
-    version = newest.metadata.format_version
-    if version < _WITH_VECTORS or written_for >= _WITH_VECTORS:
+    needs_vectors = newest.can.deletion_vectors and not written_for.deletion_vectors
+    needs_row_ids = newest.can.row_ids and not written_for.row_ids
+    if not needs_vectors and not needs_row_ids:
         return None
     marks = pc.equal(change.added_deletes["content"], int(Content.POSITION_DELETES))
     rewrites = bool(change.removed_data) and bool(change.added_data.num_rows)
-    if not rewrites and not pc.any(marks).as_py():
+    if not (rewrites and needs_row_ids) and not (needs_vectors and pc.any(marks).as_py()):
         return None
-    cause = f"the table was upgraded from format version {written_for} to {version} meanwhile"
+    version = newest.format_version
+    cause = f"the table was upgraded to format version {version} by another writer"
     return Breach(cause, same_rows=True)

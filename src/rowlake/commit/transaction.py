@@ -12,23 +12,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.many import AllLanded, ManyOutcome, TableChange, commit_many
-from rowlake.catalog.outcome import Conflict, Landed
-from rowlake.catalog.tables import refresh
 from rowlake.catalog.transaction import HeldCommit, after_commit
-from rowlake.commit.loop import Commit, Refused
+from rowlake.commit.data import Commit
+from rowlake.commit.loop import Refused
 from rowlake.commit.retry import Patience, retry_policy
 from rowlake.commit.same_table import MADE_ANEW, is_made_anew, swap_unless_upgraded
 from rowlake.commit.validate import Breach, find_breach
 from rowlake.errors import InternalError, RowlakeError
+from rowlake.model.outcome import Conflict, Landed
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.transaction import HeldTable, HoldingCatalog
     from rowlake.commit.retry import RetryPolicy
-    from rowlake.iceberg.producer import Prepared
     from rowlake.model.change import Change
+    from rowlake.model.format import Prepared
+    from rowlake.model.handle import TableHandle
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class TransactionCommit:
                 _remove_unused(self.catalog)
             if not isinstance(outcome, Conflict):
                 return outcome
-            newest = [refresh(table.base) for table in tables]
+            newest = [table.base.format.refresh(table.base) for table in tables]
             lost = any(map(_has_moved, tables, newest))
             if not patience.wait(lost=lost):
                 return outcome
@@ -82,7 +81,8 @@ class TransactionCommit:
         self.is_swapping = True
         if len(changes) == 1:  # which any catalog can
             change = changes[0]
-            outcome = commit_updates(change.handle, change.updates, change.requirements)
+            payload = (change.updates, change.requirements)
+            outcome = change.handle.format.swap(change.handle, payload)
             found = AllLanded((outcome.handle,)) if isinstance(outcome, Landed) else outcome
         else:
             found = commit_many(changes)
@@ -91,7 +91,7 @@ class TransactionCommit:
 
     def _rebase(self, table: HeldTable) -> Overtaken | None:
         """Make a table's commits anew on top of what it is now; say which cannot be."""
-        newest = refresh(table.base)
+        newest = table.base.format.refresh(table.base)
         if not _has_moved(table, newest):
             return None
         handle = self.catalog.own(newest)
@@ -125,11 +125,11 @@ class TransactionCommit:
         made = commit.make(handle, prepared, self.retries)
         if isinstance(made, Refused):
             return made
-        return HeldCommit(made.updates, made.requirements, commit)
+        return HeldCommit(*made.payload, commit)
 
 
 def _has_moved(table: HeldTable, newest: TableHandle) -> bool:
-    return newest.metadata_location != table.base.metadata_location
+    return newest.version != table.base.version
 
 
 def _brought_onto(
@@ -142,7 +142,7 @@ def _brought_onto(
     """
     commit: Commit = table.commits[number].origin
     branch = commit.change.branch
-    if branch in table.read.metadata.refs and branch not in newest.metadata.refs:
+    if branch in table.read.refs and branch not in newest.refs:
         return Refused(f"branch {branch} was dropped meanwhile")
     before = [one.origin for one in table.commits[:number] if isinstance(one.origin, Commit)]
     if branch not in {one.change.branch for one in before}:
@@ -154,8 +154,8 @@ def _brought_onto(
             "another commit landed first, and it changes rows that the transaction added"
         )
     breach = commit.find_outdated(handle)
-    if breach is None and branch in newest.metadata.refs:
-        breach = find_breach(newest, _since_read(table, commit.change, own), commit.storage)
+    if breach is None and branch in newest.refs:
+        breach = find_breach(newest, _since_read(table, commit.change, own))
     if breach:
         return _refusal(breach)
     if commit.prepared is None:
@@ -172,7 +172,7 @@ def _copies_row_ids(change: Change, own: set[str], newest: TableHandle) -> bool:
 
     Such copies carry the row ids and sequence numbers that those rows had before the race was lost.
     """
-    if newest.metadata.format_version < 3 or not change.added_data.num_rows:
+    if not newest.can.row_ids or not change.added_data.num_rows:
         return False
     needs = change.requirements
     return not own.isdisjoint(change.removed_data | needs.no_new_deletes_for | needs.files_exist)
@@ -183,10 +183,9 @@ def _since_read(table: HeldTable, change: Change, own: set[str]) -> Change:
 
     Files that earlier commits of the transaction added are nobody else's to change.
     """
-    ref = table.read.metadata.refs.get(change.branch)
     needs = replace(
         change.requirements,
-        starting_snapshot_id=ref.snapshot_id if ref else None,
+        starting_snapshot_id=table.read.head_of(change.branch),
         no_new_deletes_for=change.requirements.no_new_deletes_for - own,
         files_exist=change.requirements.files_exist - own,
     )
@@ -198,7 +197,7 @@ def _operation(held: HeldCommit) -> str:
 
 
 def _most_patient(tables: list[HeldTable]) -> RetryPolicy:
-    policies = [retry_policy(table.base.metadata.properties) for table in tables]
+    policies = [retry_policy(table.base.properties) for table in tables]
     return max(policies, key=lambda policy: policy.retries)
 
 

@@ -14,20 +14,18 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.commit.history import files_landed, snapshots_since
-from rowlake.iceberg.metadata import view_of
-from rowlake.model.files import Status
+from rowlake.commit.history import files_landed
+from rowlake.model.format import FileAction
 from rowlake.prune.bind import bind
 from rowlake.prune.match import deletes_may_match, may_match
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
-    from rowlake.commit.history import Landed
+    from rowlake.commit.history import LandedFiles
     from rowlake.model.change import Change, Requirements
+    from rowlake.model.format import LandedCommit
+    from rowlake.model.handle import TableHandle
     from rowlake.model.view import SnapshotInfo, TableView
-    from rowlake.storage.files import Storage
 
-DATA, DELETES = 0, 1
 ADDS_DATA = frozenset({"append", "overwrite"})
 ADDS_DELETES = frozenset({"overwrite", "delete"})
 REMOVES_DATA = frozenset({"overwrite", "replace", "delete"})
@@ -58,7 +56,6 @@ class Marks(Protocol):
 def find_breach(
     handle: TableHandle,
     change: Change,
-    storage: Storage,
     *,
     marks: Marks | None = None,
     checked: int | None = None,
@@ -74,7 +71,7 @@ def find_breach(
     by_history = needs.no_data_older_than is not None or change.removed_deletes
     if not (by_filter or by_file or by_history):
         return None
-    since = snapshots_since(handle, change.branch, needs.starting_snapshot_id)
+    since = handle.format.commits_since(handle, change.branch, needs.starting_snapshot_id)
     if since is None:
         return Breach(
             f"snapshot {needs.starting_snapshot_id}, which it read, is no longer in the history of "
@@ -85,7 +82,7 @@ def find_breach(
         return None
     if marks is not None:
         needs = replace(needs, no_new_deletes_for=needs.no_new_deletes_for - marks.marked)
-    view = view_of(handle, ref=change.branch)
+    view = handle.view(ref=change.branch)
     checks = (
         _new_data,
         _new_deletes,
@@ -94,39 +91,37 @@ def find_breach(
         _files_gone,
         _older_data,
     )
-    return next((found for check in checks if (found := check(view, since, needs, storage))), None)
+    return next((found for check in checks if (found := check(view, since, needs))), None)
 
 
-def _after(since: list[SnapshotInfo], checked: int | None) -> list[SnapshotInfo]:
-    ids = [snapshot.snapshot_id for snapshot in since]
+def _after(since: list[LandedCommit], checked: int | None) -> list[LandedCommit]:
+    ids = [commit.snapshot.snapshot_id for commit in since]
     return since[ids.index(checked) + 1 :] if checked in ids else since
 
 
-def _matching(landed: Landed, needs: Requirements, view: TableView, content: int) -> pa.Table:
+def _matching(
+    landed: LandedFiles, needs: Requirements, view: TableView, action: FileAction
+) -> pa.Table:
     if needs.conflict_detection_filter is None:
         return landed.entries
     bound = bind(needs.conflict_detection_filter, view.schema)
     # The metrics of a delete file are of deleted keys or of paths, so pruning reads them otherwise.
-    prune = may_match if content == DATA else deletes_may_match
+    prune = deletes_may_match if action is FileAction.ADDED_DELETES else may_match
     mask = prune(landed.entries, bound, view.specs[landed.spec_id], view.schema)
     return landed.entries.filter(mask)
 
 
 def _first_matching(
     view: TableView,
-    since: list[SnapshotInfo],
+    since: list[LandedCommit],
     needs: Requirements,
-    storage: Storage,
     *,
-    content: int,
-    status: Status,
+    action: FileAction,
     operations: frozenset[str],
     what: str,
 ) -> Breach | None:
-    for landed in files_landed(
-        view, since, storage, content=content, status=status, operations=operations
-    ):
-        found = _matching(landed, needs, view, content)
+    for landed in files_landed(since, action, operations):
+        found = _matching(landed, needs, view, action)
         if found.num_rows:
             return _breach(landed.snapshot, what, found["location"].to_pylist())
     return None
@@ -137,66 +132,52 @@ def _breach(snapshot: SnapshotInfo, what: str, files: list[str]) -> Breach:
     return Breach(cause, snapshot.snapshot_id, tuple(files))
 
 
-def _new_data(
-    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
-) -> Breach | None:
+def _new_data(view: TableView, since: list[LandedCommit], needs: Requirements) -> Breach | None:
     if not needs.no_new_data:
         return None
     return _first_matching(
         view,
         since,
         needs,
-        storage,
-        content=DATA,
-        status=Status.ADDED,
+        action=FileAction.ADDED_DATA,
         operations=ADDS_DATA,
         what="added data files that may hold rows of its filter",
     )
 
 
-def _new_deletes(
-    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
-) -> Breach | None:
+def _new_deletes(view: TableView, since: list[LandedCommit], needs: Requirements) -> Breach | None:
     if not needs.no_new_deletes:
         return None
     return _first_matching(
         view,
         since,
         needs,
-        storage,
-        content=DELETES,
-        status=Status.ADDED,
+        action=FileAction.ADDED_DELETES,
         operations=ADDS_DELETES,
         what="added delete files that may apply to rows of its filter",
     )
 
 
-def _removed_data(
-    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
-) -> Breach | None:
+def _removed_data(view: TableView, since: list[LandedCommit], needs: Requirements) -> Breach | None:
     if not needs.no_new_deletes:
         return None
     return _first_matching(
         view,
         since,
         needs,
-        storage,
-        content=DATA,
-        status=Status.DELETED,
+        action=FileAction.REMOVED_DATA,
         operations=frozenset({"overwrite", "delete"}),
         what="removed data files that may hold rows of its filter",
     )
 
 
 def _new_deletes_for_files(
-    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
+    view: TableView, since: list[LandedCommit], needs: Requirements
 ) -> Breach | None:
     if not needs.no_new_deletes_for:
         return None
     wanted = pa.array(sorted(needs.no_new_deletes_for), pa.string())
-    for landed in files_landed(
-        view, since, storage, content=DELETES, status=Status.ADDED, operations=ADDS_DELETES
-    ):
+    for landed in files_landed(since, FileAction.ADDED_DELETES, ADDS_DELETES):
         referenced = landed.entries["referenced_data_file"]
         # A delete file that names no single data file may apply to any of them.
         mask = pc.or_(pc.is_null(referenced), pc.is_in(referenced, wanted))
@@ -207,16 +188,12 @@ def _new_deletes_for_files(
     return None
 
 
-def _files_gone(
-    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
-) -> Breach | None:
+def _files_gone(view: TableView, since: list[LandedCommit], needs: Requirements) -> Breach | None:
     if not needs.files_exist:
         return None
     wanted = pa.array(sorted(needs.files_exist), pa.string())
     replaced: Breach | None = None
-    for landed in files_landed(
-        view, since, storage, content=DATA, status=Status.DELETED, operations=REMOVES_DATA
-    ):
+    for landed in files_landed(since, FileAction.REMOVED_DATA, REMOVES_DATA):
         found = landed.entries.filter(pc.is_in(landed.entries["location"], wanted))
         if not found.num_rows:
             continue
@@ -228,19 +205,10 @@ def _files_gone(
     return replaced
 
 
-def _older_data(
-    view: TableView, since: list[SnapshotInfo], needs: Requirements, storage: Storage
-) -> Breach | None:
+def _older_data(view: TableView, since: list[LandedCommit], needs: Requirements) -> Breach | None:
     if needs.no_data_older_than is None:
         return None
-    for landed in files_landed(
-        view,
-        since,
-        storage,
-        content=DATA,
-        status=Status.ADDED,
-        operations=ADDS_DATA | REMOVES_DATA,
-    ):
+    for landed in files_landed(since, FileAction.ADDED_DATA, ADDS_DATA | REMOVES_DATA):
         older = pc.less(landed.entries["data_sequence_number"], needs.no_data_older_than)
         found = landed.entries.filter(pc.fill_null(older, True))
         if found.num_rows:
@@ -249,23 +217,12 @@ def _older_data(
     return None
 
 
-def were_replaced(
-    handle: TableHandle, change: Change, locations: tuple[str, ...], storage: Storage
-) -> bool:
-    """Tell whether files went by `replace` snapshots alone since the change read the table."""
-    if change.branch not in handle.metadata.refs:
-        return False
-    since = snapshots_since(handle, change.branch, change.requirements.starting_snapshot_id) or []
-    view = view_of(handle, ref=change.branch)
+def were_replaced(handle: TableHandle, change: Change, locations: tuple[str, ...]) -> bool:
+    """Return whether files went by `replace` commits alone since the change read the table."""
+    start = change.requirements.starting_snapshot_id
+    since = handle.format.commits_since(handle, change.branch, start) or []
     replaced: set[str] = set()
-    for content in (DATA, DELETES):
-        for landed in files_landed(
-            view,
-            since,
-            storage,
-            content=content,
-            status=Status.DELETED,
-            operations=frozenset({REPLACE}),
-        ):
+    for action in (FileAction.REMOVED_DATA, FileAction.REMOVED_DELETES):
+        for landed in files_landed(since, action, frozenset({REPLACE})):
             replaced.update(landed.entries["location"].to_pylist())
     return replaced.issuperset(locations)

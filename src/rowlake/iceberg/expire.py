@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.refs import SnapshotRef
     from pyiceberg.table.snapshots import Snapshot
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.iceberg.refs import Updates
 
 MAX_SNAPSHOT_AGE_MS = "history.expire.max-snapshot-age-ms"
@@ -79,7 +79,7 @@ class Expiry:
 
 
 def expiry_of(
-    handle: TableHandle, asked: Asked, specs_of: Callable[[Collection[int]], Collection[int]]
+    handle: IcebergHandle, asked: Asked, specs_of: Callable[[Collection[int]], Collection[int]]
 ) -> Expiry:
     """Return what expires; `specs_of` tells the specs that manifests of snapshots are of.
 
@@ -100,7 +100,7 @@ def expiry_of(
 class _History:
     """The snapshots and refs of a table, and how long they are kept."""
 
-    def __init__(self, handle: TableHandle, asked: Asked) -> None:
+    def __init__(self, handle: IcebergHandle, asked: Asked) -> None:
         metadata = handle.metadata
         properties = metadata.properties
         self.name, self.metadata, self.asked = handle.name, metadata, asked
@@ -213,7 +213,7 @@ def _may_have_equality_deletes(snapshot: Snapshot) -> bool:
     return told.get("total-equality-deletes", "0") != "0"
 
 
-def expire_updates(handle: TableHandle, expiry: Expiry) -> Updates:
+def expire_updates(handle: IcebergHandle, expiry: Expiry) -> Updates:
     """Return the updates that remove what expires, and what they require of the table.
 
     Statistics are named one by one, and on REST each snapshot, as servers of any age take them.
@@ -246,7 +246,7 @@ def _with_statistics(files: Collection[object], gone: set[int]) -> list[int]:
     return [snapshot_id for snapshot_id in found if snapshot_id in gone]
 
 
-def _requirements(handle: TableHandle, expiry: Expiry) -> tuple[TableRequirement, ...]:
+def _requirements(handle: IcebergHandle, expiry: Expiry) -> tuple[TableRequirement, ...]:
     metadata = handle.metadata
     found: list[TableRequirement] = [AssertTableUUID(uuid=metadata.table_uuid)]
     found += [
@@ -282,7 +282,7 @@ class AssertSameHistory(ValidatableTableRequirement):
             raise CommitFailedException("snapshots, branches or tags have changed meanwhile")
 
 
-def expired(handle: TableHandle, expiry: Expiry) -> TableMetadata:
+def expired(handle: IcebergHandle, expiry: Expiry) -> TableMetadata:
     """Return the metadata as they would be after the expiry; nothing is committed."""
     updates, _ = expire_updates(handle, expiry)
     if not updates:
@@ -290,7 +290,7 @@ def expired(handle: TableHandle, expiry: Expiry) -> TableMetadata:
     return apply_updates(handle.metadata, handle.metadata_location, updates)
 
 
-def refs_lost(before: TableHandle, after: TableHandle) -> list[str]:
+def refs_lost(before: IcebergHandle, after: IcebergHandle) -> list[str]:
     """Return refs that others made at expired snapshots in the moment before the commit landed.
 
     A REST server checks only the refs that it was told of, and drops such a ref with its snapshot.

@@ -45,7 +45,7 @@ class Clustering:
 
 
 @dataclass(frozen=True)
-class Rewritten:
+class RewrittenManifests:
     """What leaves the manifest list and what comes instead (`MANIFESTS`); `written` are files."""
 
     replaced: pa.Table
@@ -71,7 +71,7 @@ class UnwrittenStorage(Storage):
 
 def rewrite_manifests(
     target: ManifestSet, listed: pa.Table, clustering: Clustering, *, dry_run: bool = False
-) -> Rewritten:
+) -> RewrittenManifests:
     """Write the manifests of a spec anew, those of data and those of deletes.
 
     Where all are fine nothing is replaced. A dry run counts what would be, and writes nothing.
@@ -89,7 +89,7 @@ def rewrite_manifests(
             added.append(sink.write(found, clustering.spec_id, content))
         entries += found.num_rows
     written = () if dry_run else tuple(target.written)
-    return Rewritten(pa.concat_tables(replaced), pa.concat_tables(added), entries, written)
+    return RewrittenManifests(pa.concat_tables(replaced), pa.concat_tables(added), entries, written)
 
 
 def _unwritten(target: ManifestSet) -> ManifestSet:

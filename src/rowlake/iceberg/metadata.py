@@ -1,6 +1,6 @@
 """Table metadata -> the view that operations work with.
 
-Comes in: a `TableHandle` (PyIceberg's `TableMetadata` of one moment) and what to look at. Goes
+Comes in: a `IcebergHandle` (PyIceberg's `TableMetadata` of one moment) and what to look at. Goes
 out: a `TableView`, plain values. Never mutates what PyIceberg hands out.
 """
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.table.sorting import NullOrder, SortDirection
 
+from rowlake.catalog.handle import snapshot_info
 from rowlake.errors import InvalidStatementError, shown
 from rowlake.iceberg.schema import schema_from_iceberg
 from rowlake.model.partition import PartitionField, PartitionSpec, SortField, SortOrder
-from rowlake.model.view import SnapshotInfo, TableView
+from rowlake.model.view import TableView
 
 if TYPE_CHECKING:
     from pyiceberg import partitioning
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 MAIN = "main"
 
 
 def view_of(
-    handle: TableHandle,
+    handle: IcebergHandle,
     *,
     snapshot_id: int | None = None,
     as_of_ms: int | None = None,
@@ -59,6 +60,8 @@ def view_of(
         default_sort_order_id=metadata.default_sort_order_id,
         properties=dict(metadata.properties),
         snapshot=snapshot_info(snapshot) if snapshot else None,
+        format=handle.format,
+        can=handle.can,
         io_properties=dict(handle.io_properties),
     )
 
@@ -69,7 +72,7 @@ def _is_tag(metadata: TableMetadata, ref: str | None) -> bool:
 
 
 def _chosen_snapshot(
-    handle: TableHandle, snapshot_id: int | None, as_of_ms: int | None, ref: str | None
+    handle: IcebergHandle, snapshot_id: int | None, as_of_ms: int | None, ref: str | None
 ) -> Snapshot | None:
     metadata = handle.metadata
     if sum(chosen is not None for chosen in (snapshot_id, as_of_ms, ref)) > 1:
@@ -88,7 +91,7 @@ def _chosen_snapshot(
     return _snapshot_by_id(handle, metadata.refs[ref].snapshot_id)
 
 
-def _snapshot_by_id(handle: TableHandle, snapshot_id: int) -> Snapshot:
+def _snapshot_by_id(handle: IcebergHandle, snapshot_id: int) -> Snapshot:
     found = handle.metadata.snapshot_by_id(snapshot_id)
     if found is None:
         raise InvalidStatementError(
@@ -98,7 +101,7 @@ def _snapshot_by_id(handle: TableHandle, snapshot_id: int) -> Snapshot:
     return found
 
 
-def _id_as_of(handle: TableHandle, as_of_ms: int) -> int:
+def _id_as_of(handle: IcebergHandle, as_of_ms: int) -> int:
     """Return the snapshot that was current at a time, from the snapshot log."""
     log = [entry for entry in handle.metadata.snapshot_log if entry.timestamp_ms <= as_of_ms]
     if not log:
@@ -132,21 +135,4 @@ def order_of(order: sorting.SortOrder) -> SortOrder:
             )
             for field in order.fields
         ),
-    )
-
-
-def snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
-    """Return the model's form of a snapshot."""
-    summary = snapshot.summary
-    return SnapshotInfo(
-        snapshot_id=snapshot.snapshot_id,
-        parent_id=snapshot.parent_snapshot_id,
-        sequence_number=snapshot.sequence_number or 0,
-        timestamp_ms=snapshot.timestamp_ms,
-        manifest_list=snapshot.manifest_list,
-        operation=summary.operation.value if summary else "",
-        summary=dict(summary.additional_properties) if summary else {},
-        schema_id=snapshot.schema_id,
-        first_row_id=snapshot.first_row_id,
-        added_rows=snapshot.added_rows,
     )

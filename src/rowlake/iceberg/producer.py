@@ -13,7 +13,7 @@ import json
 import time
 import uuid
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -30,6 +30,7 @@ from pyiceberg.table.update import (
 )
 
 from rowlake import __version__
+from rowlake.catalog.metadata import apply_updates
 from rowlake.iceberg.manifest_list import (
     ManifestListHeader,
     has_live_files,
@@ -49,6 +50,7 @@ from rowlake.iceberg.manifest_set import (
 )
 from rowlake.iceberg.manifest_writer import ManifestHeader, manifest_codec
 from rowlake.iceberg.metadata import view_of
+from rowlake.iceberg.refs import NOTHING
 from rowlake.iceberg.summary import summary_of
 from rowlake.model.files import MANIFESTS
 
@@ -57,7 +59,8 @@ if TYPE_CHECKING:
 
     from pyiceberg.table.metadata import TableMetadata
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
+    from rowlake.iceberg.refs import Updates
     from rowlake.model.change import Change
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
@@ -73,6 +76,11 @@ class Prepared:
     added: pa.Table
     written: tuple[str, ...]
 
+    @property
+    def token(self) -> int:
+        """What the commit is looked up by: the snapshot id, the same over all attempts."""
+        return self.snapshot_id
+
 
 @dataclass(frozen=True)
 class Produced:
@@ -82,14 +90,14 @@ class Produced:
     """
 
     snapshot: Snapshot
-    updates: tuple[TableUpdate, ...]
+    payload: Updates
     written: tuple[str, ...]
     missing: tuple[str, ...]
     unused: tuple[str, ...] = ()
 
 
 def new_manifest_set(
-    handle: TableHandle, view: TableView, snapshot_id: int, storage: Storage
+    handle: IcebergHandle, view: TableView, snapshot_id: int, storage: Storage
 ) -> ManifestSet:
     """Return a builder of manifests for a snapshot on this table."""
     return ManifestSet(
@@ -119,7 +127,7 @@ def _header_for(metadata: TableMetadata, snapshot_id: int) -> Callable[[int, int
     return header
 
 
-def prepare(handle: TableHandle, change: Change, snapshot_id: int, storage: Storage) -> Prepared:
+def prepare(handle: IcebergHandle, change: Change, snapshot_id: int, storage: Storage) -> Prepared:
     """Write the manifests of the files that a change adds."""
     manifests = new_manifest_set(handle, view_of(handle), snapshot_id, storage)
     with _removing(manifests):
@@ -129,19 +137,24 @@ def prepare(handle: TableHandle, change: Change, snapshot_id: int, storage: Stor
     return Prepared(snapshot_id, data, deletes, added, tuple(manifests.written))
 
 
-def prepare_deletes(
-    handle: TableHandle, change: Change, prepared: Prepared, storage: Storage
-) -> Prepared:
-    """Write the manifests of added delete files anew; those before it are the caller's to remove.
+def prepare_again(
+    handle: IcebergHandle, before: Change, change: Change, prepared: Prepared, storage: Storage
+) -> tuple[Prepared, tuple[str, ...]]:
+    """Write the manifests again of what a rebase changed; return those that are stray now.
 
-    For a change whose delete files became others while its data files stayed.
+    Manifests of data files are reused where only delete files became others.
     """
+    if change.added_data is not before.added_data:
+        return prepare(handle, change, prepared.snapshot_id, storage), prepared.written
+    if change.added_deletes is before.added_deletes:
+        return prepared, ()
     manifests = new_manifest_set(handle, view_of(handle), prepared.snapshot_id, storage)
     with _removing(manifests):
         deletes = _add_deletes(manifests, change)
     added = pa.concat_tables([summary_rows(change.added_data), summary_rows(change.added_deletes)])
     written = (*prepared.data_manifests["location"].to_pylist(), *manifests.written)
-    return Prepared(prepared.snapshot_id, prepared.data_manifests, deletes, added, written)
+    stray = tuple(prepared.delete_manifests["location"].to_pylist())
+    return Prepared(prepared.snapshot_id, prepared.data_manifests, deletes, added, written), stray
 
 
 def _add_deletes(manifests: ManifestSet, change: Change) -> pa.Table:
@@ -159,9 +172,21 @@ def _removing(manifests: ManifestSet) -> Iterator[None]:
 
 
 def produce(
-    handle: TableHandle, change: Change, prepared: Prepared, storage: Storage, *, attempt: int
+    handle: IcebergHandle,
+    change: Change,
+    prepared: Prepared,
+    storage: Storage,
+    *,
+    attempt: int,
+    first: Updates = NOTHING,
 ) -> Produced:
-    """Make the snapshot of a change on top of the branch's head."""
+    """Make the snapshot of a change on top of the branch's head.
+
+    `first` lands before it in the same commit: the snapshot is made for the table after it, and
+    required is the head of the table before it.
+    """
+    holds = head_requirements(handle.metadata, change)
+    handle = after_updates(handle, first)
     has_head = change.branch in handle.metadata.refs
     head = view_of(handle, ref=change.branch) if has_head else None
     view = head or view_of(handle)
@@ -176,13 +201,14 @@ def produce(
         manifests.written.append(location)
         made = _listed(made, composed, view.format_version, storage)
         updates = _updates(handle.metadata, change, made)
+    payload = ((*first[0], *updates), (*first[1], *holds))
     used = {location, *composed["location"].to_pylist()}
     unused = tuple({*prepared.written, *manifests.written} - used)
-    return Produced(made, updates, tuple(manifests.written), missing, unused)
+    return Produced(made, payload, tuple(manifests.written), missing, unused)
 
 
 def produce_listing(
-    handle: TableHandle,
+    handle: IcebergHandle,
     change: Change,
     snapshot_id: int,
     manifests: pa.Table,
@@ -201,7 +227,18 @@ def produce_listing(
     except BaseException:
         storage.delete([location])
         raise
-    return Produced(made, _updates(handle.metadata, change, made), (location,), ())
+    updates = _updates(handle.metadata, change, made)
+    payload = (updates, head_requirements(handle.metadata, change))
+    return Produced(made, payload, (location,), ())
+
+
+def after_updates(handle: IcebergHandle, payload: Updates) -> IcebergHandle:
+    """Return the table as it will be once these updates have landed."""
+    updates, _ = payload
+    if not updates:
+        return handle
+    changed = apply_updates(handle.metadata, handle.metadata_location, updates)
+    return replace(handle, metadata=changed)
 
 
 def _listed(

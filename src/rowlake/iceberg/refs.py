@@ -6,7 +6,6 @@ impossible moves are `InvalidStatementError`. Nothing here talks to a catalog.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyiceberg.table.update import (
@@ -19,6 +18,7 @@ from pyiceberg.table.update import (
 )
 
 from rowlake.errors import CorruptTableError, InvalidStatementError, shown
+from rowlake.model.metadata_change import DEFAULT_RETENTION, Retention
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,22 +27,10 @@ if TYPE_CHECKING:
     from pyiceberg.table.refs import SnapshotRef
     from pyiceberg.table.snapshots import Snapshot
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 Updates = tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]
 NOTHING: Updates = ((), ())
-
-
-@dataclass(frozen=True)
-class Retention:
-    """How long a ref and its snapshots are kept; None: the table's defaults."""
-
-    max_ref_age_ms: int | None = None
-    max_snapshot_age_ms: int | None = None
-    min_snapshots_to_keep: int | None = None
-
-
-DEFAULT_RETENTION = Retention()
 
 
 def ref_snapshot_id(metadata: TableMetadata, ref: str) -> int | None:
@@ -76,7 +64,7 @@ def ancestor_ids(metadata: TableMetadata, snapshot_id: int | None) -> list[int]:
 
 
 def create_ref(
-    handle: TableHandle,
+    handle: IcebergHandle,
     name: str,
     kind: str,
     *,
@@ -123,7 +111,7 @@ def _kept(existing: SnapshotRef | None, retention: Retention = DEFAULT_RETENTION
     return Retention(**{**before, **given})
 
 
-def drop_ref(handle: TableHandle, name: str, *, if_exists: bool = False) -> Updates:
+def drop_ref(handle: IcebergHandle, name: str, *, if_exists: bool = False) -> Updates:
     """Drop a branch or tag; main stays."""
     metadata = handle.metadata
     if name not in metadata.refs:
@@ -136,7 +124,7 @@ def drop_ref(handle: TableHandle, name: str, *, if_exists: bool = False) -> Upda
     return (RemoveSnapshotRefUpdate(ref_name=name),), holds
 
 
-def move_ref(handle: TableHandle, name: str, snapshot_id: int) -> Updates:
+def move_ref(handle: IcebergHandle, name: str, snapshot_id: int) -> Updates:
     """Point a branch to another snapshot (`set_current_snapshot`); keeps its retention."""
     metadata = handle.metadata
     _known(handle, snapshot_id)
@@ -146,7 +134,7 @@ def move_ref(handle: TableHandle, name: str, snapshot_id: int) -> Updates:
     return _set_ref(handle, name, "branch", snapshot_id, _kept(existing))
 
 
-def rollback(handle: TableHandle, snapshot_id: int, branch: str = "main") -> Updates:
+def rollback(handle: IcebergHandle, snapshot_id: int, branch: str = "main") -> Updates:
     """Move a branch back to one of its ancestors."""
     _known(handle, snapshot_id)
     head = ref_snapshot_id(handle.metadata, branch)
@@ -160,7 +148,7 @@ def rollback(handle: TableHandle, snapshot_id: int, branch: str = "main") -> Upd
     return move_ref(handle, branch, snapshot_id)
 
 
-def snapshot_id_before(handle: TableHandle, timestamp_ms: int, branch: str = "main") -> int:
+def snapshot_id_before(handle: IcebergHandle, timestamp_ms: int, branch: str = "main") -> int:
     """Return the newest ancestor of a branch that is older than a time."""
     metadata = handle.metadata
     for snapshot in ancestors(metadata, ref_snapshot_id(metadata, branch)):
@@ -171,7 +159,7 @@ def snapshot_id_before(handle: TableHandle, timestamp_ms: int, branch: str = "ma
     )
 
 
-def fast_forward(handle: TableHandle, branch: str, to: str) -> Updates:
+def fast_forward(handle: IcebergHandle, branch: str, to: str) -> Updates:
     """Move a branch to the head of another one that it is an ancestor of."""
     metadata = handle.metadata
     target = ref_snapshot_id(metadata, to)
@@ -188,14 +176,14 @@ def fast_forward(handle: TableHandle, branch: str, to: str) -> Updates:
     return move_ref(handle, branch, target)
 
 
-def _no_ref(handle: TableHandle, name: str) -> InvalidStatementError:
+def _no_ref(handle: IcebergHandle, name: str) -> InvalidStatementError:
     return InvalidStatementError(
         f"Table {handle.name} has no branch or tag {name}. It has: "
         f"{shown(sorted(handle.metadata.refs)) or 'none'}."
     )
 
 
-def _known(handle: TableHandle, snapshot_id: int) -> None:
+def _known(handle: IcebergHandle, snapshot_id: int) -> None:
     if handle.metadata.snapshot_by_id(snapshot_id) is None:
         raise InvalidStatementError(
             f"Table {handle.name} has no snapshot {snapshot_id}. "
@@ -211,7 +199,7 @@ def _holds(metadata: TableMetadata, name: str) -> tuple[TableRequirement, ...]:
 
 
 def _set_ref(
-    handle: TableHandle, name: str, kind: str, snapshot_id: int, retention: Retention
+    handle: IcebergHandle, name: str, kind: str, snapshot_id: int, retention: Retention
 ) -> Updates:
     _known(handle, snapshot_id)
     update = SetSnapshotRefUpdate(

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema as IcebergSchema
     from pyiceberg.table.metadata import TableMetadata
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.iceberg.refs import Updates
 
 LAST_ADDED = -1
 
 
 def replace_updates(
-    handle: TableHandle,
+    handle: IcebergHandle,
     schema: IcebergSchema,
     spec: PartitionSpec,
     order: SortOrder,

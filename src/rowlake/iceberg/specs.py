@@ -15,19 +15,19 @@ from pyiceberg.table.update import (
 from rowlake.iceberg.refs import NOTHING
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.iceberg.refs import Updates
     from rowlake.model.partition import PartitionSpec
 
 __all__ = ["NOTHING", "add_unpartitioned_spec", "spec_ids"]
 
 
-def spec_ids(handle: TableHandle) -> dict[int, bool]:
+def spec_ids(handle: IcebergHandle) -> dict[int, bool]:
     """Return the ids of a table's specs, with whether each is unpartitioned."""
     return {spec.spec_id: spec.is_unpartitioned() for spec in handle.metadata.partition_specs}
 
 
-def add_unpartitioned_spec(handle: TableHandle, spec: PartitionSpec) -> Updates:
+def add_unpartitioned_spec(handle: IcebergHandle, spec: PartitionSpec) -> Updates:
     """Return the updates that add a spec without fields; the default one stays.
 
     Its id is part of manifests that are written already, so no other spec may come first.

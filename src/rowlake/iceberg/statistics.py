@@ -19,7 +19,7 @@ from pyiceberg.table.update import (
 from rowlake.errors import InvalidStatementError
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.codecs.puffin import PuffinFile
     from rowlake.iceberg.refs import Updates
     from rowlake.model.view import TableView
@@ -32,7 +32,7 @@ def statistics_location(view: TableView, name: str) -> str:
 
 
 def set_statistics(
-    handle: TableHandle, snapshot_id: int, location: str, puffin: PuffinFile
+    handle: IcebergHandle, snapshot_id: int, location: str, puffin: PuffinFile
 ) -> Updates:
     """Register a Puffin file as the statistics of a snapshot, in place of what there was."""
     _check_snapshot(handle, snapshot_id)
@@ -57,7 +57,7 @@ def set_statistics(
 
 
 def set_partition_statistics(
-    handle: TableHandle, snapshot_id: int, location: str, size_in_bytes: int
+    handle: IcebergHandle, snapshot_id: int, location: str, size_in_bytes: int
 ) -> Updates:
     """Register a file as the partition statistics of a snapshot, in place of what there was."""
     _check_snapshot(handle, snapshot_id)
@@ -67,16 +67,16 @@ def set_partition_statistics(
     return (SetPartitionStatisticsUpdate(partition_statistics=found),), _holds(handle)
 
 
-def partition_statistics_of(handle: TableHandle) -> dict[int, str]:
+def partition_statistics_of(handle: IcebergHandle) -> dict[int, str]:
     """Return the locations of a table's partition statistics files by snapshot id."""
     return {one.snapshot_id: one.statistics_path for one in handle.metadata.partition_statistics}
 
 
-def _holds(handle: TableHandle) -> tuple[AssertTableUUID, ...]:
+def _holds(handle: IcebergHandle) -> tuple[AssertTableUUID, ...]:
     return (AssertTableUUID(uuid=handle.metadata.table_uuid),)
 
 
-def _check_snapshot(handle: TableHandle, snapshot_id: int) -> None:
+def _check_snapshot(handle: IcebergHandle, snapshot_id: int) -> None:
     if handle.metadata.snapshot_by_id(snapshot_id) is None:
         raise InvalidStatementError(
             f"Cannot set statistics of {handle.name}: snapshot {snapshot_id} has expired meanwhile."

@@ -24,14 +24,14 @@ from rowlake.iceberg.layout import order_from
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.iceberg.refs import Updates
     from rowlake.model.partition import OrderBy
 
 NEWEST_FORMAT = 3
 
 
-def set_properties(handle: TableHandle, properties: Mapping[str, str]) -> Updates:
+def set_properties(handle: IcebergHandle, properties: Mapping[str, str]) -> Updates:
     """Set properties; `format-version` upgrades the table instead of being stored."""
     wanted = {str(key): str(value) for key, value in properties.items()}
     version = wanted.pop("format-version", None)
@@ -43,7 +43,7 @@ def set_properties(handle: TableHandle, properties: Mapping[str, str]) -> Update
     return tuple(updates), (AssertTableUUID(uuid=handle.metadata.table_uuid),)
 
 
-def _upgrade(handle: TableHandle, version: str) -> list[TableUpdate]:
+def _upgrade(handle: IcebergHandle, version: str) -> list[TableUpdate]:
     current = handle.metadata.format_version
     if version not in {"1", "2", "3"}:
         raise InvalidStatementError(
@@ -58,7 +58,7 @@ def _upgrade(handle: TableHandle, version: str) -> list[TableUpdate]:
     return [UpgradeFormatVersionUpdate(format_version=int(version))]
 
 
-def unset_properties(handle: TableHandle, names: Sequence[str]) -> Updates:
+def unset_properties(handle: IcebergHandle, names: Sequence[str]) -> Updates:
     """Remove properties; names that are not set are passed over."""
     present = [name for name in names if name in handle.metadata.properties]
     if not present:
@@ -69,7 +69,7 @@ def unset_properties(handle: TableHandle, names: Sequence[str]) -> Updates:
     )
 
 
-def set_sort_order(handle: TableHandle, order: Sequence[OrderBy]) -> Updates:
+def set_sort_order(handle: IcebergHandle, order: Sequence[OrderBy]) -> Updates:
     """Set the default sort order; one that the table has already is used again."""
     metadata = handle.metadata
     order_id = max((known.order_id for known in metadata.sort_orders), default=0) + 1

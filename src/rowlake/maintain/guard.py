@@ -8,7 +8,7 @@ from rowlake.catalog.transaction import holding
 from rowlake.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
 
 
 def check_outside_transaction(handle: TableHandle, verb: str) -> None:

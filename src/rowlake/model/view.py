@@ -1,6 +1,6 @@
 """What an operation sees of a table: its metadata at one snapshot.
 
-Comes in: table metadata (`rowlake.iceberg.metadata` builds views from it). Goes out: plain
+Comes in: table metadata, of which each format builds views (`Format.view`). Goes out: plain
 values that plan, scan, write and row-level code use. Invariant: a view never changes; the
 branch may have moved on since.
 """
@@ -15,6 +15,7 @@ from rowlake.secrets import redacted_repr
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowlake.model.format import Capabilities, Format
     from rowlake.model.partition import PartitionSpec, SortOrder
     from rowlake.model.schema import Schema
 
@@ -43,7 +44,7 @@ class TableView:
 
     `schema` is the one to read with: the current schema for the head of a branch, the
     snapshot's own schema for time travel. `io_properties` are what opens its files
-    (`rowlake.storage`). `name` is for messages.
+    (`rowlake.storage`). `can` says what may be written; `name` and `format_version` are for messages.
     """
 
     name: str
@@ -58,6 +59,8 @@ class TableView:
     default_sort_order_id: int
     properties: Mapping[str, str]
     snapshot: SnapshotInfo | None
+    format: Format
+    can: Capabilities
     io_properties: Mapping[str, str] = field(default_factory=dict)
 
     __repr__ = redacted_repr

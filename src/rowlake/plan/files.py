@@ -2,33 +2,30 @@
 
 Comes in: a table at a snapshot and a predicate. Goes out: a `FilePlan`. Planning has two phases
 (paper §3.2.5): first the delete files that can matter become an index, then data files are
-pruned and matched with it. Manifests are pruned before they are read, and only the columns that
-somebody will look at are decoded. There is no object per file.
+pruned and matched with it. The format lists the files (`Format.list_files`), with only the columns
+that somebody will look at. There is no object per file.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.errors import UnsupportedFeatureError
-from rowlake.iceberg.manifest_list import has_live_files, read_manifest_list
-from rowlake.iceberg.manifest_reader import read_manifests
-from rowlake.model.files import MANIFESTS
-from rowlake.model.predicate import FALSE, TRUE, Leaf, Predicate, leaves
+from rowlake.model.predicate import TRUE, Leaf, Predicate, leaves
 from rowlake.plan.delete_index import Applied, DeleteIndex
 from rowlake.prune.bind import bind
-from rowlake.prune.match import manifests_may_match, matching_deletes, matching_files
+from rowlake.prune.match import matching_deletes, matching_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import numpy as np
 
+    from rowlake.model.format import TaskRunner
     from rowlake.model.partition import PartitionSpec
     from rowlake.model.schema import Schema
     from rowlake.model.view import TableView
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
 
     Prune = Callable[[pa.Table, Predicate, PartitionSpec, Schema], pa.Table]
 
-DATA, DELETES = 0, 1
 FILE_COLUMNS = (
     "data_sequence_number",
     "content",
@@ -62,20 +58,6 @@ DELETE_COLUMNS = (
 )
 
 
-class ReadManifests(Protocol):
-    """Whoever reads manifests: the driver's threads, or an engine's tasks."""
-
-    def __call__(
-        self,
-        manifests: pa.Table,
-        view: TableView,
-        storage: Storage,
-        *,
-        columns: Iterable[str] | None = None,
-    ) -> dict[int, pa.Table]:
-        """Return live entries by spec id."""
-
-
 @dataclass(frozen=True)
 class FilePlan:
     """The files of a read: `data` by spec, `deletes` as an index; what was looked at, in counts.
@@ -87,8 +69,8 @@ class FilePlan:
     predicate: Predicate
     data: Mapping[int, pa.Table]
     deletes: DeleteIndex
-    manifests_considered: int = 0
-    manifests_pruned: int = 0
+    units_considered: int = 0
+    units_pruned: int = 0
     files_considered: int = 0
 
     @property
@@ -138,55 +120,31 @@ def plan_files(
     *,
     columns: Iterable[str] = (),
     whole_files: bool = False,
-    read: ReadManifests = read_manifests,
+    runner: TaskRunner | None = None,
 ) -> FilePlan:
     """Plan the read of a table: the data files that may hold a row of the predicate.
 
     Deletes that cannot touch a matching row are left out, so rows that do not match may come back
     to life: a caller that keeps such rows (a rewrite of the files) sets `whole_files`. `columns`
-    are further columns of `files_schema` wanted in `data`; `read` reads manifests. Raises
+    are further columns of `files_schema` wanted in `data`; `runner` may run tasks for them. Raises
     `InvalidStatementError` for a predicate that does not fit the schema.
     """
     bound = TRUE if predicate is None else bind(predicate, view.schema)
-    manifests = live_manifests(view, storage)
-    kept = manifests.filter(manifests_may_match(manifests, bound, view.specs, view.schema))
-    if bound == FALSE:
-        kept = kept.slice(0, 0)
+    listing = view.format.list_files(view, bound, storage, runner=runner)
     deletes = _pruned(
-        read(_of(kept, DELETES), view, storage, columns=DELETE_COLUMNS),
-        view,
-        TRUE if whole_files else bound,
-        matching_deletes,
+        listing.deletes(DELETE_COLUMNS), view, TRUE if whole_files else bound, matching_deletes
     )
     index = DeleteIndex(deletes, view.specs, view.schema)
     wanted = {*FILE_COLUMNS, *columns, *_metrics_columns(bound, index, view)}
-    found = read(_of(kept, DATA), view, storage, columns=wanted)
     return FilePlan(
         view=view,
         predicate=bound,
-        data=_pruned(found, view, bound, matching_files),
+        data=_pruned(listing.data(wanted), view, bound, matching_files),
         deletes=index,
-        manifests_considered=manifests.num_rows,
-        manifests_pruned=manifests.num_rows - kept.num_rows,
-        files_considered=_files_listed(_of(manifests, DATA), found),
+        units_considered=listing.units_considered,
+        units_pruned=listing.units_pruned,
+        files_considered=listing.files_considered,
     )
-
-
-def live_manifests(view: TableView, storage: Storage) -> pa.Table:
-    """Return the manifests (`MANIFESTS`) that list any live file of the snapshot."""
-    if view.snapshot is None:
-        return MANIFESTS.empty_table()
-    if view.snapshot.manifest_list is None:
-        raise UnsupportedFeatureError(
-            f"Snapshot {view.snapshot_id} of {view.name} has no manifest list (format version 1 "
-            f"allowed that). Rewrite the table's manifests with another engine, then read again."
-        )
-    manifests = read_manifest_list(view.snapshot.manifest_list, storage)
-    return manifests.filter(has_live_files(manifests))
-
-
-def _of(manifests: pa.Table, content: int) -> pa.Table:
-    return manifests.filter(pc.equal(manifests["content"], content))
 
 
 def _pruned(
@@ -222,11 +180,3 @@ def _is_partition(leaf: Leaf, view: TableView) -> bool:
         )
         for spec in view.specs.values()
     )
-
-
-def _files_listed(manifests: pa.Table, found: Mapping[int, pa.Table]) -> int:
-    """Return how many live data files manifests list; v1 may not count them."""
-    counts = pc.add(manifests["added_files_count"], manifests["existing_files_count"])
-    read: int = sum(table.num_rows for table in found.values())
-    listed: int = pc.sum(counts).as_py() or 0
-    return max(listed, read)

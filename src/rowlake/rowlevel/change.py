@@ -37,7 +37,6 @@ from rowlake.rowlevel.strategy import Way, granularity_of, mode_for
 from rowlake.rowlevel.task import OUTCOMES, ChangeTask
 from rowlake.rowlevel.tasks import Layout, change_tasks, insert_tasks, placed_files
 from rowlake.storage.files import Storage
-from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.read import scan_context
 from rowlake.verbs.write import view_for_write
@@ -47,9 +46,9 @@ from rowlake.write.kernel import remove_attempt, remove_written
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.commit.rerun import Allows
     from rowlake.engine.spark import Engine, Kernel
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.plan.files import FilePlan
@@ -198,7 +197,7 @@ class _Run:
             predicate,
             self.storage,
             whole_files=True,
-            read=reader_of(self.engine),
+            runner=self.engine,
         )
         removed = _inside(files) if change.deletes_all_matched else {}
         template = self._template()
@@ -236,14 +235,14 @@ class _Run:
             write=write_context(
                 view,
                 operation_id=str(uuid.uuid4()),
-                row_lineage=view.format_version >= 3,
+                row_lineage=view.can.row_ids,
                 sort="local" if view.sort_order.fields else "none",
             ),
             clauses=change.clauses,
             matching=change.matching,
             mode=mode_for(self.options, view, setting),
             delete_folder=folder.rstrip("/"),
-            format_version=view.format_version,
+            as_vectors=view.can.deletion_vectors,
             granularity=granularity_of(view.properties),
             staged_schema=None if change.staged is None else change.staged.schema,
             checks_cardinality=change.checks_cardinality,

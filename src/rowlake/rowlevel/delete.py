@@ -23,8 +23,8 @@ from rowlake.verbs.write import view_for_write
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.rowlevel.running import Run, T

@@ -29,8 +29,8 @@ from rowlake.model.partition import PartitionSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.iceberg.refs import Updates
+    from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
 

@@ -46,8 +46,8 @@ from rowlake.write.sort import sort_batches, sort_indices
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.rowlevel.delete_scope import DeleteScope
@@ -132,7 +132,7 @@ def blind_delete(
 
 def _blind_view(handle: TableHandle, options: WriteOptions) -> TableView:
     view = view_for_write(handle, options.branch)
-    deletes_of(Deletes.EQUALITY.value, view.format_version, options.mode)
+    deletes_of(Deletes.EQUALITY.value, view, options.mode)
     return view
 
 

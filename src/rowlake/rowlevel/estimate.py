@@ -139,7 +139,7 @@ class Estimates:
     def _marks(self, file: FileTask, outcome: Mapping[str, Any]) -> float:
         older: int = file.record_count - outcome["live"]
         count: int = older + outcome["updated"] + outcome["deleted"]
-        if self.task.format_version < 3:
+        if not self.task.as_vectors:
             return _DELETES_BYTES + _BYTES_PER_DELETE * count
         dense = file.record_count / _ROWS_PER_BITMAP_BYTE
         return _VECTOR_BYTES + min(_BYTES_PER_MARK * count, dense)

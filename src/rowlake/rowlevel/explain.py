@@ -25,14 +25,13 @@ from rowlake.rowlevel.explain_kernel import explain_kernel
 from rowlake.rowlevel.ranges import source_ranges
 from rowlake.rowlevel.strategy import REWRITTEN_SHARE, Mode, Way
 from rowlake.storage.files import Storage
-from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.task import FileTask
     from rowlake.plan.files import FilePlan
@@ -54,7 +53,7 @@ def explain_change(
         predicate,
         Storage(found.view.io_properties),
         columns=("column_sizes",),
-        read=reader_of(engine),
+        runner=engine,
     )
     return _Explanation(change, found, predicate, files).plan()
 
@@ -62,7 +61,7 @@ def explain_change(
 def explain_truncate(handle: TableHandle, engine: Engine, options: WriteOptions) -> Plan:
     """Return what removing all rows would do: it reads metadata only."""
     view = view_for_write(handle, options.branch)
-    found = plan_files(view, TRUE, Storage(view.io_properties), read=reader_of(engine))
+    found = plan_files(view, TRUE, Storage(view.io_properties), runner=engine)
     summary = {} if view.snapshot is None else view.snapshot.summary
     return Plan(
         operation="truncate",
@@ -190,7 +189,7 @@ class _Explanation:
 
     def _strategy(self, way: Way) -> str:
         if way is Way.MARK:
-            is_vector = self.found.view.format_version >= 3
+            is_vector = self.found.view.can.deletion_vectors
             return words.VECTOR if is_vector else words.POSITION_DELETES
         return words.REMOVE if way is Way.REMOVE else words.REWRITE
 

@@ -66,7 +66,7 @@ def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
         written = pa.Table.from_batches(batches, WRITTEN_FILES)
         writer = MarkWriter(
             task.delete_folder,
-            task.format_version,
+            task.as_vectors,
             task.granularity,
             storage,
             task.write.operation_id,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from rowlake.catalog.handle import TableHandle
 from rowlake.engine.spark import Engine
+from rowlake.model.handle import TableHandle
 from rowlake.rowlevel.operation import RowChange
 from rowlake.verbs.write import WriteOptions
 

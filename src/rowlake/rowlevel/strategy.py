@@ -61,7 +61,7 @@ def mode_of(asked: str | None, properties: Mapping[str, str], operation: str) ->
         raise InvalidStatementError(f"There is no mode {text!r}; there are: {known}.") from None
 
 
-def deletes_of(asked: str | None, format_version: int, mode: str | None = None) -> Deletes:
+def deletes_of(asked: str | None, table: Holds, mode: str | None = None) -> Deletes:
     """Return the kind of delete files that an operation asked for, checked against the table.
 
     Version 1 has none; version 3 has vectors in place of position delete files.
@@ -80,13 +80,22 @@ def deletes_of(asked: str | None, format_version: int, mode: str | None = None) 
         raise InvalidStatementError(
             f"mode={mode!r} writes no delete files, and deletes={text!r} asks for some."
         )
-    if format_version not in _VERSIONS[found]:
+    if not _can_hold(table.can, found):
         versions = " or ".join(str(version) for version in _VERSIONS[found])
         raise UnsupportedFeatureError(
             f"deletes={text!r} needs a table of format version {versions}; this one has "
-            f"{format_version}. Leave it out, or set the table property format-version."
+            f"{table.format_version}. Leave it out, or set the table property format-version."
         )
     return found
+
+
+def _can_hold(can: Capabilities, kind: Deletes) -> bool:
+    held = {
+        Deletes.POSITION: can.position_deletes,
+        Deletes.VECTOR: can.deletion_vectors,
+        Deletes.EQUALITY: can.equality_deletes,
+    }
+    return held[kind]
 
 
 def mode_for(options: WriteOptions, view: TableView, operation: str) -> Mode:
@@ -95,13 +104,13 @@ def mode_for(options: WriteOptions, view: TableView, operation: str) -> Mode:
     Asking for a kind of delete files asks for them to be written; format version 1 has none.
     """
     mode = mode_of(options.mode, view.properties, operation)
-    asked = deletes_of(options.deletes, view.format_version, options.mode)
+    asked = deletes_of(options.deletes, view, options.mode)
     if asked is Deletes.EQUALITY:
         raise UnsupportedFeatureError(
             f"deletes='equality' is for delete and upsert by key; {operation} reads the rows that "
             "it changes, so it knows their positions."
         )
-    if view.format_version < 2:
+    if not view.can.row_level_deletes:
         if options.mode == Mode.MERGE_ON_READ.value:
             raise UnsupportedFeatureError(
                 f"mode={options.mode!r} needs format version 2 or 3; {view.name} has version 1. "

@@ -102,7 +102,7 @@ class ChangeTask:
     matching: Matching
     mode: Mode
     delete_folder: str
-    format_version: int
+    as_vectors: bool
     granularity: str
     files: tuple[FileTask, ...] = ()
     partitions: tuple[Partition, ...] = ()

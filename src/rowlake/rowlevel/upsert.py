@@ -36,8 +36,8 @@ from rowlake.write.sort import sort_batches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.result import Result
     from rowlake.model.view import TableView
     from rowlake.rowlevel.unique import Keys
@@ -67,7 +67,7 @@ def upsert(
             f"if_exists is {wanted.if_exists!r}; it can be {_UPDATE!r} or {_REJECT!r}."
         )
     view = view_for_write(handle, options.branch)
-    asked = deletes_of(options.deletes, view.format_version, options.mode)
+    asked = deletes_of(options.deletes, view, options.mode)
     if asked is Deletes.EQUALITY:
         if wanted.if_exists == _REJECT:
             raise InvalidStatementError(

@@ -278,7 +278,7 @@ def _set_write_order(_: Lake, table: Table, action: alter_s.SetWriteOrder) -> No
 
 
 def _create_ref(_: Lake, table: Table, action: alter_s.CreateRef) -> None:
-    known = action.ref in table.handle.metadata.refs
+    known = action.ref in table.handle.refs
     if action.mode == "replace" and not known:
         raise InvalidStatementError(f"Table {table.name} has no {action.kind} {action.ref}.")
     kept = {

@@ -19,8 +19,8 @@ from rowlake.sql.sides import refuse_random
 from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
+    from rowlake.model.handle import TableHandle
     from rowlake.model.plan import Plan
     from rowlake.model.result import Result
     from rowlake.rowlevel.running import Run, T

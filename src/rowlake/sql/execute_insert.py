@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.schema import WRITE_DEFAULT
 from rowlake.sql.assign import Assignment, SourceColumn, TargetColumn, assigned
 from rowlake.sql.lexer import Kind, Lexer, readable, string_literal
@@ -152,7 +151,7 @@ def _overwrite(
         return table.overwrite(rows, where=statement.where, **options)
     mode = setting(lake, "spark.sql.sources.partitionOverwriteMode", "static").lower()
     fixed = [part for part in statement.partition if part.value is not None]
-    fields = [f for f in view_of(table.handle).spec.fields if f.transform != "void"]
+    fields = [f for f in table.handle.view().spec.fields if f.transform != "void"]
     if mode == "dynamic" and len(fixed) < max(len(fields), 1):
         return table.overwrite(rows, dynamic=True, **options)
     if not fixed:

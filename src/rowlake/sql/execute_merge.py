@@ -19,8 +19,8 @@ from rowlake.sql.row_target import row_target
 from rowlake.sql.row_values import is_sparks
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
+    from rowlake.model.handle import TableHandle
     from rowlake.model.plan import Plan
     from rowlake.model.result import Result
     from rowlake.rowlevel.running import Run, T

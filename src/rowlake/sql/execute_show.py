@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from rowlake.catalog import tables as catalog_tables
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.metadata import snapshot_info, view_of
+from rowlake.iceberg.metadata import snapshot_info
 from rowlake.iceberg.refs import ancestors
 from rowlake.model.names import levels_of, quoted
 from rowlake.model.schema import DOC, WRITE_DEFAULT
@@ -153,7 +153,7 @@ def transform_text(view: TableView, source_id: int, transform: str) -> str:
 def describe_table(lake: Lake, statement: s.DescribeTable) -> pa.Table:
     """DESCRIBE [EXTENDED] t: col_name, data_type, comment."""
     table = need_table(lake, statement.name)
-    view = view_of(table.handle)
+    view = table.handle.view()
     if statement.column is not None:
         return _describe_column(lake, table, view, statement.column)
     types = _spark_types(lake, view.schema)
@@ -255,7 +255,7 @@ def show_create_table(lake: Lake, statement: s.ShowCreateTable) -> pa.Table:
 
 def create_text(table: Table) -> str:
     """Return the CREATE TABLE statement of a table."""
-    view = view_of(table.handle)
+    view = table.handle.view()
     types = _iceberg_types(table)
     columns = [_column_text(f, types[f.name]) for f in view.schema.arrow]
     lines = [f"CREATE TABLE {quote_parts(table.handle.identifier)} (", ",\n".join(columns) + ")"]

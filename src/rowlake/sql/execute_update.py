@@ -33,8 +33,8 @@ from rowlake.sql.sides import Side, Sides, refuse_random, requalified
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
+    from rowlake.model.handle import TableHandle
     from rowlake.model.plan import Plan
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result

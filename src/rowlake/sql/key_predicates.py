@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.predicate import Leaf, Op, conjunction, disjunction
 from rowlake.prune.bind import bind
 from rowlake.sql.whole_condition import whole_condition
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
 
@@ -23,7 +22,7 @@ def rows_to_erase(
     """Return which rows are meant; either keys or a condition is given."""
     if (keys is None) == (where is None):
         raise InvalidStatementError("erase needs either keys or where.")
-    view = view_of(handle)
+    view = handle.view()
     if where is not None:
         return whole_condition(where, view.schema, f"Cannot erase rows of {view.name}")
     rows = [keys] if isinstance(keys, Mapping) else _listed(keys)

@@ -29,8 +29,8 @@ from rowlake.verbs.source import ArrowSource, source_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
+    from rowlake.model.handle import TableHandle
     from rowlake.sql.row_statements import Merge
     from rowlake.sql.row_target import RowTarget
 
@@ -201,7 +201,7 @@ def _held(target: RowTarget, rows: Any) -> MergeSource:
 
 
 def _is_same(one: TableHandle, other: TableHandle) -> bool:
-    return bool(one.metadata.table_uuid == other.metadata.table_uuid)
+    return bool(one.uuid == other.uuid)
 
 
 def _dotted(text: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from rowlake.sql.sides import Side, Sides, refuse_random, requalified
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
     from rowlake.sql.merge_source import MergeSource
     from rowlake.sql.row_statements import Clause, Merge
     from rowlake.sql.row_target import RowTarget

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.task import ScanTask
 from rowlake.plan.answers import NEEDED, bound_of, count_of, row_count
 from rowlake.plan.files import plan_files
 from rowlake.plan.tasks import scan_tasks
 from rowlake.scan.aggregate import Aggregate, AggregateTask, aggregate_kernel, aggregate_schema
 from rowlake.storage.files import Storage
-from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.read import Read, Request, planned
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.schema import Schema
     from rowlake.sql.aggregate import Aggregation
 
@@ -55,8 +53,7 @@ def _with_some_column(handle: TableHandle, request: Request) -> Request:
     """Add a cheap column to a scan that only counts rows."""
     if request.columns:
         return request
-    schema = view_of(
-        handle,
+    schema = handle.view(
         snapshot_id=request.snapshot_id,
         as_of_ms=request.as_of_ms,
         ref=request.ref,
@@ -73,7 +70,7 @@ def answered_by_metadata(
     plan = read.plan
     if any(one.function != "count_all" for one in wanted):
         storage = Storage(read.view.io_properties)
-        plan = plan_files(read.view, None, storage, columns=NEEDED, read=reader_of(engine))
+        plan = plan_files(read.view, None, storage, columns=NEEDED, runner=engine)
     files = list(plan.data.values())
     schema = aggregate_schema(AggregateTask(ScanTask(read.context, ()), (), wanted))
     columns = []

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
-from rowlake.iceberg.refs import ancestor_ids, ref_snapshot_id
 from rowlake.model.names import levels_of
 from rowlake.sql import (
     procedures_deletes,
@@ -91,7 +90,7 @@ def argument_value(lake: Lake, argument: Argument) -> Any:
 
 
 def _current(table: Table, branch: str = "main") -> int | None:
-    return ref_snapshot_id(table.handle.metadata, branch)
+    return table.handle.head_of(branch)
 
 
 def _rollback_to_snapshot(lake: Lake, table: str, snapshot_id: int) -> pa.Table:
@@ -115,7 +114,7 @@ def _set_current_snapshot(
     if (snapshot_id is None) == (ref is None):
         raise InvalidStatementError("set_current_snapshot needs either snapshot_id or ref.")
     previous = _current(found)
-    wanted = snapshot_id if ref is None else ref_snapshot_id(found.handle.metadata, ref)
+    wanted = snapshot_id if ref is None else found.handle.head_of(ref)
     if wanted is None:
         raise InvalidStatementError(f"Table {found.name} has no branch or tag {ref}.")
     found.set_current_snapshot(wanted)
@@ -152,10 +151,10 @@ def _fast_forward(lake: Lake, table: str, branch: str, to: str) -> pa.Table:
 def _ancestors_of(lake: Lake, table: str, snapshot_id: int | None) -> pa.Table:
     found = table_of(lake, table)
     start = _current(found) if snapshot_id is None else snapshot_id
-    if snapshot_id is not None and found.handle.metadata.snapshot_by_id(snapshot_id) is None:
+    if snapshot_id is not None and found.handle.snapshot(snapshot_id) is None:
         raise InvalidStatementError(f"Table {found.name} has no snapshot {snapshot_id}.")
     times = {s.snapshot_id: s.timestamp_ms for s in found.snapshots()}
-    ids = ancestor_ids(found.handle.metadata, start)
+    ids = [one.snapshot_id for one in found.handle.ancestors(start)]
     return pa.table(
         {
             "snapshot_id": pa.array(ids, pa.int64()),

@@ -14,8 +14,8 @@ from rowlake.sql.session import Lookup, names_of, need_table, setting
 from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
+    from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
     from rowlake.sql.assign import TargetColumn
     from rowlake.sql.scope import Names

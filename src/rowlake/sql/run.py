@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.metadata import view_of
 from rowlake.sql.lexer import Lexer, quote, readable
 from rowlake.sql.literals import literal_of
 from rowlake.sql.partials import cheapest_column, partial_frame
@@ -25,8 +24,8 @@ from rowlake.verbs.wap import read_branch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
+    from rowlake.model.handle import TableHandle
     from rowlake.model.schema import Schema
     from rowlake.sql.locate import Target
     from rowlake.sql.query import TimeTravel
@@ -103,7 +102,7 @@ def frame_of(lake: Lake, lookup: Lookup, scan: Scan) -> Any:
     handle = _handle(lookup, target)
     at = moment_of(lake, handle, target, scan.travel)
     if target.metadata_table:
-        snapshot_id = view_of(handle, **at).snapshot_id if at else None
+        snapshot_id = handle.view(**at).snapshot_id if at else None
         found = metadata_table(handle, target.metadata_table, snapshot_id=snapshot_id)
         return lake.engine.from_arrow(found)
     if scan.aggregation is not None:
@@ -126,7 +125,7 @@ def _schema_at(
     lake: Lake, lookup: Lookup, target: Target, travel: TimeTravel | None
 ) -> Schema | None:
     handle = _handle(lookup, target)
-    return view_of(handle, **moment_of(lake, handle, target, travel)).schema
+    return handle.view(**moment_of(lake, handle, target, travel)).schema
 
 
 def moment_of(
@@ -154,7 +153,7 @@ def _travelled(lake: Lake, handle: TableHandle, travel: TimeTravel) -> dict[str,
     if travel.kind == "timestamp":
         return {"as_of_ms": _time_value(lake, travel.text)}
     value = _version_value(lake, travel.text)
-    if value in handle.metadata.refs or not value.isdecimal():
+    if value in handle.refs or not value.isdecimal():
         return {"ref": value}
     return {"snapshot_id": int(value)}
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from rowlake.errors import InvalidStatementError, TableNotFoundError
-from rowlake.iceberg.metadata import view_of
 from rowlake.sql.lexer import readable
 from rowlake.sql.locate import Target, locate
 from rowlake.sql.scope import Names
@@ -19,8 +18,8 @@ from rowlake.sql.scope import Names
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.lake import Lake
+    from rowlake.model.handle import TableHandle
     from rowlake.model.schema import Schema
     from rowlake.sql.statements import Name
     from rowlake.table import Table
@@ -121,7 +120,7 @@ class Lookup:
     def __call__(self, parts: Name) -> Schema | None:
         """Return the current schema of a table; None where it is not the lake's."""
         handle = self.handle(parts)
-        return None if handle is None else view_of(handle).schema
+        return None if handle is None else handle.view().schema
 
     def handle(self, parts: Name) -> TableHandle | None:
         """Return a table's metadata by the name as written."""

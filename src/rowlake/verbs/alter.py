@@ -18,7 +18,7 @@ from rowlake.secrets import cause_without_secrets, without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
     from rowlake.model.partition import OrderBy
 
 

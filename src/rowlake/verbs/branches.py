@@ -11,7 +11,7 @@ from rowlake.storage.files import Storage
 from rowlake.verbs.outcome import commit_or_raise
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
 
 
 def create_ref(
@@ -25,9 +25,9 @@ def create_ref(
     if_not_exists: bool = False,
 ) -> TableHandle:
     """Create a branch or tag at a snapshot, the current one by default."""
-    if kind == "branch" and snapshot_id is None and name not in handle.metadata.refs:
+    if kind == "branch" and snapshot_id is None and name not in handle.refs:
         handle = begun(handle, name)
-        made = handle.metadata.refs.get(name)
+        made = handle.refs.get(name)
         if made is not None and retention == refs.DEFAULT_RETENTION:
             return handle
         if made is not None:

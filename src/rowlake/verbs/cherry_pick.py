@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from rowlake.commit.history import files_landed
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import InvalidStatementError, shown
-from rowlake.iceberg.metadata import snapshot_info, view_of
-from rowlake.iceberg.refs import NOTHING, ancestor_ids, move_ref, ref_snapshot_id
+from rowlake.iceberg.metadata import snapshot_info
+from rowlake.iceberg.refs import NOTHING, move_ref, ref_snapshot_id
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES, Status
 from rowlake.model.result import Result
@@ -25,8 +25,8 @@ from rowlake.storage.files import Storage
 from rowlake.verbs.outcome import commit_or_raise
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.iceberg.refs import Updates
+    from rowlake.model.handle import TableHandle
     from rowlake.model.view import SnapshotInfo
 
 WAP_ID = "wap.id"
@@ -38,7 +38,7 @@ def publish(handle: TableHandle, wap_id: str, branch: str) -> tuple[TableHandle,
     """Cherry-pick the snapshot that was staged under a write-audit-publish id."""
     staged = [
         snapshot.snapshot_id
-        for snapshot in map(snapshot_info, handle.metadata.snapshots)
+        for snapshot in map(snapshot_info, handle.snapshots)
         if snapshot.summary.get(WAP_ID) == wap_id
     ]
     if not staged:
@@ -64,7 +64,7 @@ def cherry_pick(handle: TableHandle, snapshot_id: int, branch: str) -> tuple[Tab
         moved = commit_metadata(
             handle, "cherry-pick", lambda newest: _forward(newest, snapshot, branch)
         )
-        if ref_snapshot_id(moved.metadata, branch) == snapshot_id:
+        if moved.head_of(branch) == snapshot_id:
             return moved, Result("cherry-pick", snapshot_id=snapshot_id)
         return cherry_pick(moved, snapshot_id, branch)
     if snapshot.operation != Operation.APPEND.value:
@@ -77,20 +77,20 @@ def cherry_pick(handle: TableHandle, snapshot_id: int, branch: str) -> tuple[Tab
 
 def _forward(newest: TableHandle, snapshot: SnapshotInfo, branch: str) -> Updates:
     """Move the branch to the snapshot, unless another commit came between."""
-    if ref_snapshot_id(newest.metadata, branch) != snapshot.parent_id:
+    if newest.head_of(branch) != snapshot.parent_id:
         return NOTHING
     return move_ref(newest, branch, snapshot.snapshot_id)
 
 
 def _validate_not_applied(handle: TableHandle, snapshot: SnapshotInfo, head: int | None) -> None:
-    ancestors = ancestor_ids(handle.metadata, head)
+    ancestors = [one.snapshot_id for one in handle.ancestors(head)]
     if snapshot.snapshot_id in ancestors:
         raise InvalidStatementError(
             f"Snapshot {snapshot.snapshot_id} is in the history of the branch already."
         )
     wap_id = snapshot.summary.get(WAP_ID)
     for ancestor in ancestors:
-        known = handle.metadata.snapshot_by_id(ancestor)
+        known = handle.snapshot(ancestor)
         summary = snapshot_info(known).summary if known else {}
         picked = summary.get(SOURCE_SNAPSHOT_ID) == str(snapshot.snapshot_id)
         published = wap_id is not None and wap_id in (
@@ -107,7 +107,7 @@ def _validate_not_applied(handle: TableHandle, snapshot: SnapshotInfo, head: int
 def _append_again(
     handle: TableHandle, snapshot: SnapshotInfo, branch: str
 ) -> tuple[TableHandle, Result]:
-    view = view_of(handle)
+    view = handle.view()
     storage = Storage(view.io_properties)
     landed = files_landed(
         view,

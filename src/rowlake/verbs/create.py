@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.iceberg.refs import Updates
+    from rowlake.model.handle import TableHandle
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.schema import Schema
 

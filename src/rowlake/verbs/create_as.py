@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from rowlake.catalog import tables as catalog_tables
 from rowlake.catalog.metadata import apply_updates
 from rowlake.errors import CommitConflictError
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Change, Operation
 from rowlake.model.result import Result
 from rowlake.storage.files import Storage
@@ -23,9 +22,9 @@ from rowlake.verbs.write import WriteOptions, committed_result, write_rows
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.iceberg.refs import Updates
+    from rowlake.model.handle import TableHandle
     from rowlake.verbs.create import Layout
 
 
@@ -45,7 +44,7 @@ def create_table_as(
         else create_table(catalog, identifier, layout, staged=True)
     )
     staged = _replaced(handle, layout) if known else handle
-    view = view_of(staged)
+    view = staged.view()
     with phases.phase("write"):
         written = write_rows(view, engine, rows, WriteOptions())
     if not written.num_rows:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.iceberg.refs import Updates
+    from rowlake.model.handle import TableHandle
     from rowlake.model.partition import PartitionSpec
     from rowlake.model.view import TableView
     from rowlake.verbs.folders import SourceFile

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from rowlake.catalog import tables as catalog_tables
 from rowlake.errors import InvalidStatementError, SchemaMismatchError
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.partition import PartitionBy
 from rowlake.model.schema import Schema
 from rowlake.storage.files import Storage
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.result import Result
     from rowlake.verbs.folders import SourceFile
 
@@ -104,8 +103,8 @@ def _over_directory(
     )
     handle = create_table(catalog, identifier, layout, staged=True)
     if apart:
-        _check_apart(handle.metadata.location, folder)
-    view = view_of(handle)
+        _check_apart(handle.location, folder)
+    view = handle.view()
     return added(handle, view, engine, files, WriteOptions(), phases, {}, False)
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from rowlake.errors import CorruptTableError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.manifest_list import read_manifest_list
-from rowlake.iceberg.metadata import snapshot_info, view_of
+from rowlake.iceberg.metadata import snapshot_info
 from rowlake.iceberg.refs import ancestor_ids
 from rowlake.model.files import MANIFESTS
 from rowlake.model.human import human_text
@@ -28,7 +28,7 @@ from rowlake.verbs.inspect_files import FILE_TABLES, file_table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
     from rowlake.model.partition import PartitionSpec
     from rowlake.model.view import TableView
 
@@ -42,7 +42,7 @@ def metadata_table(
     wanted = name.lower()
     if wanted in _OF_TABLE:
         return _OF_TABLE[wanted](handle)
-    view = view_of(handle, snapshot_id=snapshot_id, ref=ref)
+    view = handle.view(snapshot_id=snapshot_id, ref=ref)
     storage = Storage(view.io_properties)
     if wanted == "manifests":
         return _manifests_table(_manifests_of(view, storage), view)
@@ -74,7 +74,7 @@ def _every_manifest(handle: TableHandle, storage: Storage) -> pa.Table:
     """Return the manifests of all snapshots, each once."""
     lists = [
         read_manifest_list(snapshot.manifest_list, storage)
-        for snapshot in handle.metadata.snapshots
+        for snapshot in handle.snapshots
         if snapshot.manifest_list
     ]
     every = pa.concat_tables([MANIFESTS.empty_table(), *lists])
@@ -84,7 +84,7 @@ def _every_manifest(handle: TableHandle, storage: Storage) -> pa.Table:
 
 
 def _snapshots(handle: TableHandle) -> pa.Table:
-    found = [snapshot_info(snapshot) for snapshot in handle.metadata.snapshots]
+    found = [snapshot_info(snapshot) for snapshot in handle.snapshots]
     return pa.table(
         {
             "committed_at": _times([snapshot.timestamp_ms for snapshot in found]),
@@ -125,7 +125,7 @@ def _history(handle: TableHandle) -> pa.Table:
 
 
 def _refs(handle: TableHandle) -> pa.Table:
-    refs = handle.metadata.refs
+    refs = handle.refs
     found = list(refs.values())
     return pa.table(
         {
@@ -235,7 +235,7 @@ def _bound_text(encoded: bytes | None, field: pa.Field, transform: str) -> str |
 def _all_manifests(handle: TableHandle, view: TableView, storage: Storage) -> pa.Table:
     """Return the manifests of every snapshot, a row for each snapshot that refers to one."""
     parts = []
-    for snapshot in handle.metadata.snapshots:
+    for snapshot in handle.snapshots:
         if snapshot.manifest_list:
             listed = read_manifest_list(snapshot.manifest_list, storage)
             rows = _manifests_table(listed, view)

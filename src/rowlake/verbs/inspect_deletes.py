@@ -56,7 +56,7 @@ def _schema(view: TableView) -> pa.Schema:
         pa.field("spec_id", pa.int32()),
         pa.field("delete_file_path", pa.string(), nullable=False),
     ]
-    if view.format_version >= 3:
+    if view.can.deletion_vectors:
         fields += [
             pa.field("content_offset", pa.int64()),
             pa.field("content_size_in_bytes", pa.int64()),

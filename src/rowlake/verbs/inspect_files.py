@@ -18,7 +18,7 @@ from rowlake.model.transform import partition_type
 from rowlake.verbs.readable_metrics import readable_metrics
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
 
@@ -159,7 +159,7 @@ def _one(values: Any) -> pa.Array:
 def _partitions(handle: TableHandle, view: TableView, entries: pa.Table) -> pa.Table:
     """Return one row per partition, with counts of its data and delete files."""
     rows: dict[Any, dict[str, Any]] = {}
-    times = {found.snapshot_id: found.timestamp_ms for found in handle.metadata.snapshots}
+    times = {found.snapshot_id: found.timestamp_ms for found in handle.snapshots}
     wanted = ["partition", "spec_id", "content", "record_count", "file_size_in_bytes"]
     for entry in entries.select([*wanted, "snapshot_id"]).to_pylist():
         key = repr(entry["partition"])

@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rowlake.catalog.many import AllLanded
-from rowlake.catalog.outcome import Conflict, Landed, Unknown
-from rowlake.commit.loop import Commit
+from rowlake.commit.data import Commit
 from rowlake.commit.transaction import TransactionCommit, discard
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
+from rowlake.model.outcome import Conflict, Landed, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.transaction import HoldingCatalog
-    from rowlake.commit.loop import Committed, Rebasing
+    from rowlake.commit.data import Committed, Rebasing
     from rowlake.iceberg.refs import Updates
     from rowlake.model.change import Change
+    from rowlake.model.handle import TableHandle
     from rowlake.storage.files import Storage
 
 

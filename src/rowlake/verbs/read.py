@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import InvalidStatementError, shown
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.schema import FIELD_ID, Schema, field_id
 from rowlake.model.task import (
     DELETED_COLUMN,
@@ -39,13 +38,12 @@ from rowlake.prune.bind import bind, resolve
 from rowlake.scan.kernel import output_schema, scan_kernel
 from rowlake.storage.files import Storage
 from rowlake.verbs.inspect_files import unified_partition_type
-from rowlake.verbs.manifests import reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.plan.files import FilePlan
@@ -88,9 +86,7 @@ class Read:
 
 def planned(handle: TableHandle, request: Request, engine: Engine | None = None) -> Read:
     """Resolve names, choose the snapshot and plan the files; an engine reads many manifests."""
-    view = view_of(
-        handle, snapshot_id=request.snapshot_id, as_of_ms=request.as_of_ms, ref=request.ref
-    )
+    view = handle.view(snapshot_id=request.snapshot_id, as_of_ms=request.as_of_ms, ref=request.ref)
     return planned_view(
         view, request.columns, request.predicate, exact=request.exact, engine=engine
     )
@@ -108,7 +104,7 @@ def planned_view(
     predicate = None if predicate is None else bind(predicate, view.schema)
     context = replace(scan_context(view, columns), predicate=predicate, exact=exact)
     storage = Storage(view.io_properties)
-    plan = plan_files(view, predicate, storage, read=reader_of(engine))
+    plan = plan_files(view, predicate, storage, runner=engine)
     return Read(view, context, plan)
 
 

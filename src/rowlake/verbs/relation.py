@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from rowlake.catalog.open import open_catalog
 from rowlake.catalog.tables import load_table
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.metadata import view_of
 from rowlake.plan.tasks import scan_tasks
 from rowlake.scan.kernel import scan_kernel
 from rowlake.verbs.read import planned_view
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
 
@@ -73,8 +72,7 @@ def relation_of(defaults: Mapping[str, str], options: Mapping[str, str]) -> Tabl
 
 def _view(handle: TableHandle, options: Mapping[str, str]) -> TableView:
     snapshot_id, as_of = options.get("snapshot-id"), options.get("as-of-timestamp")
-    return view_of(
-        handle,
+    return handle.view(
         snapshot_id=None if snapshot_id is None else int(snapshot_id),
         as_of_ms=None if as_of is None else int(as_of),
         ref=options.get("branch") or options.get("tag"),

@@ -16,8 +16,8 @@ from rowlake.verbs.branches import create_ref
 from rowlake.verbs.cherry_pick import WAP_ID
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.verbs.write import WriteOptions
 
 ENABLED = "write.wap.enabled"
@@ -26,7 +26,7 @@ SESSION_ID, SESSION_BRANCH = "spark.wap.id", "spark.wap.branch"
 
 def session_branch(handle: TableHandle, engine: Engine) -> str | None:
     """Return the branch that this session writes to, None where it is not asked for."""
-    if handle.metadata.properties.get(ENABLED, "false").lower() != "true":
+    if handle.properties.get(ENABLED, "false").lower() != "true":
         return None
     wap_id, branch = engine.setting(SESSION_ID), engine.setting(SESSION_BRANCH)
     if wap_id and branch:
@@ -39,14 +39,14 @@ def session_branch(handle: TableHandle, engine: Engine) -> str | None:
 def read_branch(handle: TableHandle, engine: Engine) -> str | None:
     """Return the branch that this session reads where a read names no other state."""
     branch = session_branch(handle, engine)
-    return branch if branch in handle.metadata.refs else None
+    return branch if branch in handle.refs else None
 
 
 def audited(
     handle: TableHandle, engine: Engine, options: WriteOptions, *, names_branch: bool
 ) -> tuple[TableHandle, WriteOptions]:
     """Return the table and the options of a write, as the session's settings ask for."""
-    if handle.metadata.properties.get(ENABLED, "false").lower() != "true":
+    if handle.properties.get(ENABLED, "false").lower() != "true":
         return handle, options
     branch = session_branch(handle, engine)
     wap_id = engine.setting(SESSION_ID)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from rowlake.catalog.transaction import admit_write
 from rowlake.engine.spark import Spread
 from rowlake.errors import InvalidStatementError, RowlakeError
-from rowlake.iceberg.metadata import snapshot_info, view_of
+from rowlake.iceberg.metadata import snapshot_info
 from rowlake.model.change import Change, Isolation, Operation, Requirements, no_files
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.predicate import TRUE
@@ -43,9 +43,9 @@ REPLACE_PARTITIONS = "replace-partitions"
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.iceberg.refs import Updates
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.verbs.source import Source, SparkSource
@@ -179,14 +179,14 @@ def _replacing(
 def view_for_write(handle: TableHandle, branch: str) -> TableView:
     """Return the head of the branch that is to be written."""
     admit_write(handle)
-    ref = handle.metadata.refs.get(branch)
+    ref = handle.refs.get(branch)
     if ref is None and branch != "main":
         raise InvalidStatementError(
             f"Table {handle.name} has no branch {branch}. Create it with create_branch."
         )
     if ref is not None and ref.snapshot_ref_type == "tag":
         raise InvalidStatementError(f"{branch} is a tag of {handle.name}; tags cannot be written.")
-    return view_of(handle, ref=branch if ref else None)
+    return handle.view(ref=branch if ref else None)
 
 
 def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions) -> pa.Table:
@@ -295,7 +295,7 @@ def committed_result(
     """Commit a change and say what it did; `first` makes updates that land with it."""
     with phases.phase("commit"):
         landed, committed = commit_or_raise(handle, change, storage, operation, first=first)
-    snapshot = landed.metadata.snapshot_by_id(committed.snapshot_id)
+    snapshot = landed.snapshot(committed.snapshot_id)
     counted = snapshot_info(snapshot).summary if snapshot else {}
     added = change.added_data if change.added_data is not None else no_files()
     return landed, Result(

@@ -214,7 +214,7 @@ def _avro_codec(properties: Mapping[str, str]) -> str:
 
 
 def _with_lineage(view: TableView) -> Schema:
-    if view.format_version < 3:
+    if not view.can.row_ids:
         raise UnsupportedFeatureError(
             f"Cannot write row ids to {view.name}: format version {view.format_version} has none."
         )

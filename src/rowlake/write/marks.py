@@ -44,7 +44,7 @@ class MarkWriter:
     """Where and how delete files are written; their names hold `operation_id`."""
 
     folder: str
-    format_version: int
+    as_vectors: bool
     granularity: str
     storage: Storage
     operation_id: str = ""
@@ -54,7 +54,7 @@ class MarkWriter:
         if not marked:
             return WRITTEN_FILES.empty_table()
         begun: list[str] = []
-        write = self._vectors if self.format_version >= 3 else self._positions
+        write = self._vectors if self.as_vectors else self._positions
         try:
             return pa.Table.from_pylist(write(marked, begun), WRITTEN_FILES)
         except BaseException:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 
 @pytest.fixture(params=[None, "filesystem"], ids=["sqlite", "filesystem"])
@@ -33,5 +33,5 @@ def definition() -> Definition:
 
 
 @pytest.fixture
-def table(catalog: Catalog, definition: Definition) -> TableHandle:
+def table(catalog: Catalog, definition: Definition) -> IcebergHandle:
     return tables.create_table(catalog, "ns.t", definition)

@@ -34,14 +34,15 @@ from rowlake.catalog.generic import GenericBackend, creation_updates
 from rowlake.catalog.many import AllLanded, TableChange, commit_many
 from rowlake.catalog.metadata import Definition, from_nothing, new_metadata
 from rowlake.catalog.open import open_catalog
-from rowlake.catalog.outcome import Conflict, Fate, Landed, Unknown, fate_of
+from rowlake.catalog.fate import Fate, fate_of
+from rowlake.model.outcome import Conflict, Landed, Unknown
 from rowlake.errors import StorageError, TableNotFoundError, UnsupportedFeatureError
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 
 def files_below(folder: Path) -> list[str]:
@@ -52,7 +53,7 @@ def setting(**properties: str) -> list[Any]:
     return [SetPropertiesUpdate(updates=properties)]
 
 
-def appending(handle: TableHandle, snapshot_id: int, rows: int = 10) -> list[Any]:
+def appending(handle: IcebergHandle, snapshot_id: int, rows: int = 10) -> list[Any]:
     head = handle.metadata.current_snapshot()
     first_row_id = getattr(handle.metadata, "next_row_id", None)
     snapshot = Snapshot(
@@ -71,14 +72,14 @@ def appending(handle: TableHandle, snapshot_id: int, rows: int = 10) -> list[Any
     ]
 
 
-def at_head(handle: TableHandle) -> list[Any]:
+def at_head(handle: IcebergHandle) -> list[Any]:
     return [
         AssertTableUUID(uuid=handle.metadata.table_uuid),
         AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=handle.metadata.current_snapshot_id),
     ]
 
 
-def landed(outcome: object) -> TableHandle:
+def landed(outcome: object) -> IcebergHandle:
     assert isinstance(outcome, Landed), outcome
     return outcome.handle
 
@@ -106,7 +107,7 @@ def test_snapshots_land_in_every_format_version(
     assert raw["current-snapshot-id"] == 12
 
 
-def test_an_upgrade_to_v3_starts_row_ids(catalog: Catalog, table: TableHandle) -> None:
+def test_an_upgrade_to_v3_starts_row_ids(catalog: Catalog, table: IcebergHandle) -> None:
     upgrade = UpgradeFormatVersionUpdate(format_version=3)
     after = landed(commit_updates(table, [upgrade], []))
     assert after.metadata.format_version == 3
@@ -116,7 +117,7 @@ def test_an_upgrade_to_v3_starts_row_ids(catalog: Catalog, table: TableHandle) -
 
 
 def test_an_upgrade_and_a_snapshot_in_one_commit_count_rows(
-    catalog: Catalog, table: TableHandle
+    catalog: Catalog, table: IcebergHandle
 ) -> None:
     head = tables.load_table(catalog, "ns.t")
     added, ref = appending(head, 5)
@@ -141,7 +142,7 @@ def test_v1_metadata_follows_the_schema(catalog: Catalog, definition: Definition
 
 
 def test_a_commit_without_requirements_applies_to_the_newest_metadata(
-    catalog: Catalog, table: TableHandle
+    catalog: Catalog, table: IcebergHandle
 ) -> None:
     landed(commit_updates(table, setting(a="1"), []))
     landed(commit_updates(table, setting(b="2"), []))
@@ -149,7 +150,7 @@ def test_a_commit_without_requirements_applies_to_the_newest_metadata(
 
 
 def test_a_commit_that_changes_nothing_writes_nothing(
-    catalog: Catalog, table: TableHandle, tmp_path: Path
+    catalog: Catalog, table: IcebergHandle, tmp_path: Path
 ) -> None:
     before = files_below(tmp_path)
     updates = [RemovePropertiesUpdate(removals=["never-set"])]
@@ -186,7 +187,7 @@ def test_of_two_staged_tables_of_one_name_the_second_is_a_conflict(
 
 
 def test_a_moved_head_is_a_conflict_that_leaves_no_file(
-    catalog: Catalog, table: TableHandle, tmp_path: Path
+    catalog: Catalog, table: IcebergHandle, tmp_path: Path
 ) -> None:
     landed(commit_updates(table, appending(table, 1), at_head(table)))
     before = files_below(tmp_path)
@@ -197,7 +198,7 @@ def test_a_moved_head_is_a_conflict_that_leaves_no_file(
 
 
 def test_a_race_lost_between_reading_and_swapping_is_a_conflict_that_leaves_no_file(
-    catalog: Catalog, table: TableHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog, table: IcebergHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     winner: list[object] = []
     method = "create" if isinstance(catalog, FileSystemCatalog) else "write"
@@ -236,14 +237,14 @@ def test_a_commit_to_another_branch_makes_a_snapshot_stale(
     assert [one.sequence_number for one in after.metadata.snapshots] == [1, 2, 3]
 
 
-def test_committing_to_a_dropped_table_says_so(catalog: Catalog, table: TableHandle) -> None:
+def test_committing_to_a_dropped_table_says_so(catalog: Catalog, table: IcebergHandle) -> None:
     tables.drop_table(catalog, "ns.t")
     with pytest.raises(TableNotFoundError):
         commit_updates(table, setting(a="1"), [])
 
 
 def test_storage_that_refuses_means_not_landed(
-    catalog: Catalog, table: TableHandle, monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog, table: IcebergHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(self: Storage, location: str, data: bytes) -> None:
         raise StorageError(location, "no space left")
@@ -317,7 +318,7 @@ commit_module_backend = commit_module.backend_of
 
 @pytest.mark.parametrize("does", [True, False])
 def test_a_lost_answer_is_landed_only_where_our_snapshot_is_there(
-    catalog: Catalog, table: TableHandle, monkeypatch: pytest.MonkeyPatch, does: bool
+    catalog: Catalog, table: IcebergHandle, monkeypatch: pytest.MonkeyPatch, does: bool
 ) -> None:
     catalog.properties["does"] = str(does).lower()
     monkeypatch.setattr(commit_module, "LOOKS", (0.0, 0.0))

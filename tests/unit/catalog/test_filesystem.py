@@ -14,12 +14,12 @@ from rowlake.catalog import tables, versions
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.open import open_catalog
-from rowlake.catalog.outcome import Landed
+from rowlake.model.outcome import Landed
 from rowlake.errors import InvalidStatementError, StorageError
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.catalog.metadata import Definition
 
 
@@ -32,11 +32,11 @@ def files(tmp_path: Path) -> FileSystemCatalog:
 
 
 @pytest.fixture
-def made(files: FileSystemCatalog, definition: Definition) -> TableHandle:
+def made(files: FileSystemCatalog, definition: Definition) -> IcebergHandle:
     return tables.create_table(files, "ns.t", definition)
 
 
-def advance(handle: TableHandle, times: int = 1) -> TableHandle:
+def advance(handle: IcebergHandle, times: int = 1) -> IcebergHandle:
     for number in range(times):
         updates = [SetPropertiesUpdate(updates={"n": str(number)})]
         outcome = commit_updates(handle, updates, [])
@@ -50,7 +50,7 @@ def metadata_folder(files: FileSystemCatalog) -> Path:
 
 
 def test_the_layout_is_that_of_javas_hadoop_catalog(
-    files: FileSystemCatalog, made: TableHandle
+    files: FileSystemCatalog, made: IcebergHandle
 ) -> None:
     advance(made, 2)
     names = sorted(path.name for path in metadata_folder(files).iterdir())
@@ -60,7 +60,7 @@ def test_the_layout_is_that_of_javas_hadoop_catalog(
 
 @pytest.mark.parametrize("hint", [None, "", "garbage", "1", "2\n", "-1", "99", "²", "1.5", "3"])
 def test_no_hint_can_hide_the_newest_version(
-    files: FileSystemCatalog, made: TableHandle, hint: str | None
+    files: FileSystemCatalog, made: IcebergHandle, hint: str | None
 ) -> None:
     after = advance(made, 2)
     path = metadata_folder(files) / versions.HINT
@@ -71,7 +71,7 @@ def test_no_hint_can_hide_the_newest_version(
 
 
 def test_a_hint_far_behind_is_caught_up(
-    files: FileSystemCatalog, made: TableHandle, monkeypatch: pytest.MonkeyPatch
+    files: FileSystemCatalog, made: IcebergHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(versions, "_PROBES", 3)
     after = advance(made, 9)
@@ -80,7 +80,7 @@ def test_a_hint_far_behind_is_caught_up(
 
 
 def test_a_hint_that_cannot_be_written_does_not_fail_the_commit(
-    files: FileSystemCatalog, made: TableHandle, monkeypatch: pytest.MonkeyPatch
+    files: FileSystemCatalog, made: IcebergHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: Storage, location: str, __: bytes) -> None:
         raise StorageError(location, "permission denied")
@@ -92,7 +92,7 @@ def test_a_hint_that_cannot_be_written_does_not_fail_the_commit(
 
 
 def test_hadoops_checksum_of_an_old_hint_goes_with_it(
-    files: FileSystemCatalog, made: TableHandle
+    files: FileSystemCatalog, made: IcebergHandle
 ) -> None:
     (metadata_folder(files) / ".version-hint.text.crc").write_bytes(b"crc\0")
     advance(made)
@@ -101,7 +101,7 @@ def test_hadoops_checksum_of_an_old_hint_goes_with_it(
 
 @pytest.mark.parametrize("name", ["v2.gz.metadata.json", "v2.metadata.json.gz"])
 def test_both_names_of_compressed_versions_are_found(
-    files: FileSystemCatalog, made: TableHandle, name: str
+    files: FileSystemCatalog, made: IcebergHandle, name: str
 ) -> None:
     plain = Path(str(made.metadata_location)).read_bytes()
     (metadata_folder(files) / name).write_bytes(gzip.compress(plain))
@@ -110,7 +110,7 @@ def test_both_names_of_compressed_versions_are_found(
 
 
 def test_writers_of_one_version_meet_at_one_name_while_the_codec_changes(
-    files: FileSystemCatalog, made: TableHandle
+    files: FileSystemCatalog, made: IcebergHandle
 ) -> None:
     codec = [SetPropertiesUpdate(updates={"write.metadata.compression-codec": "gzip"})]
     first = commit_updates(made, codec, [])
@@ -120,7 +120,7 @@ def test_writers_of_one_version_meet_at_one_name_while_the_codec_changes(
 
 
 def test_the_loser_of_a_version_fails_to_commit(
-    files: FileSystemCatalog, made: TableHandle
+    files: FileSystemCatalog, made: IcebergHandle
 ) -> None:
     files.write_version("ns.t", 2, made.metadata, made.metadata)
     with pytest.raises(CommitFailedException, match="version 2"):
@@ -128,7 +128,7 @@ def test_the_loser_of_a_version_fails_to_commit(
 
 
 def test_folders_that_are_no_tables_are_namespaces(
-    files: FileSystemCatalog, made: TableHandle
+    files: FileSystemCatalog, made: IcebergHandle
 ) -> None:
     for name in ("sub", ".hidden", "_temporary"):
         (Path(files.warehouse) / "ns" / name).mkdir()

@@ -11,7 +11,7 @@ from rowlake.catalog.io import IMPLEMENTATION, OURS, StorageFileIO
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_it_travels(io: StorageFileIO) -> None:
     assert pickle.loads(pickle.dumps(io)).properties == io.properties
 
 
-def test_pyicebergs_table_objects_keep_the_kind_of_their_catalog(table: TableHandle) -> None:
+def test_pyicebergs_table_objects_keep_the_kind_of_their_catalog(table: IcebergHandle) -> None:
     handed_out = table.to_pyiceberg()
     assert isinstance(handed_out.catalog, type(table.catalog))
     assert handed_out.catalog.name == table.catalog.name

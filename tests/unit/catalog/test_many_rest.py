@@ -16,10 +16,10 @@ from pyiceberg.table.update import AddSnapshotUpdate, AssertTableUUID
 from pyiceberg.types import LongType, NestedField
 
 from rowlake.catalog import commit as commit_module
-from rowlake.catalog.handle import TableHandle
+from rowlake.catalog.handle import IcebergHandle
 from rowlake.catalog.many import AllLanded, TableChange, commit_many
 from rowlake.catalog.metadata import Definition, apply_updates, new_metadata
-from rowlake.catalog.outcome import Conflict, Unknown
+from rowlake.model.outcome import Conflict, Unknown
 from rowlake.errors import UnsupportedFeatureError
 
 
@@ -64,7 +64,7 @@ def changes_on(server: Server, monkeypatch: pytest.MonkeyPatch) -> list[TableCha
     definition = Definition(Schema(NestedField(1, "x", LongType())))
     for number, name in enumerate(("a", "b"), 1):
         metadata = new_metadata(definition, f"/t/{name}")
-        handle = TableHandle(("ns", name), catalog, metadata, f"/t/{name}/v1", {})
+        handle = IcebergHandle(("ns", name), catalog, metadata, f"/t/{name}/v1", {})
         snapshot = Snapshot(
             snapshot_id=number, sequence_number=1, manifest_list="/l", summary=Summary("append")
         )

@@ -34,7 +34,7 @@ from rowlake.maintain.cleanup.purge import drop_with_files
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 
 ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("s", pa.string())])
@@ -247,7 +247,7 @@ def test_an_unknown_table_is_not_found_and_near_ones_are_named(
 
 
 def test_creating_twice_or_nowhere_is_refused_and_leaves_no_file(
-    catalog: Catalog, table: TableHandle, definition: Definition, tmp_path: Path
+    catalog: Catalog, table: IcebergHandle, definition: Definition, tmp_path: Path
 ) -> None:
     before = files_below(tmp_path)
     with pytest.raises(InvalidStatementError, match=r"ns\.t exists already"):
@@ -276,7 +276,7 @@ def test_a_type_newer_than_the_format_version_is_refused(catalog: Catalog) -> No
 
 
 def test_namespaces_are_made_once_and_dropped_when_empty(
-    catalog: Catalog, table: TableHandle
+    catalog: Catalog, table: IcebergHandle
 ) -> None:
     with pytest.raises(InvalidStatementError, match="ns exists already"):
         tables.create_namespace(catalog, "ns")
@@ -391,7 +391,7 @@ def test_purging_deletes_the_bytes_unless_they_are_shared(
     ],
 )
 def test_metadata_that_cannot_be_read_says_why(
-    catalog: Catalog, table: TableHandle, text: str, error: type[Exception], cause: str
+    catalog: Catalog, table: IcebergHandle, text: str, error: type[Exception], cause: str
 ) -> None:
     Path(str(table.metadata_location)).write_bytes(text.encode("latin-1"))
     with pytest.raises(error, match=cause) as caught:
@@ -399,7 +399,7 @@ def test_metadata_that_cannot_be_read_says_why(
     assert str(table.metadata_location) in str(caught.value)
 
 
-def test_a_damaged_table_can_still_be_dropped(catalog: Catalog, table: TableHandle) -> None:
+def test_a_damaged_table_can_still_be_dropped(catalog: Catalog, table: IcebergHandle) -> None:
     Path(str(table.metadata_location)).write_text("{ not json")
     assert tables.table_exists(catalog, "ns.t")
     tables.drop_table(catalog, "ns.t")
@@ -420,7 +420,7 @@ def test_a_metadata_file_that_is_gone_is_a_corrupt_table(
 
 
 def test_variant_columns_and_encrypted_tables_are_refused(
-    catalog: Catalog, table: TableHandle
+    catalog: Catalog, table: IcebergHandle
 ) -> None:
     path = Path(str(table.metadata_location))
     raw = json.loads(path.read_text())

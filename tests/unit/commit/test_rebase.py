@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rowlake.catalog.outcome import Conflict, Landed
+from rowlake.model.outcome import Conflict, Landed
 from rowlake.commit import loop, rebase
 from rowlake.commit.loop import Refused
 from rowlake.errors import CommitConflictError, StorageError

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowlake.catalog.outcome import Conflict
+from rowlake.model.outcome import Conflict
 from rowlake.codecs.puffin import read_footer
 from rowlake.commit import metadata as committing
 from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError

@@ -11,7 +11,7 @@ from pyiceberg.table.update import SetPartitionStatisticsUpdate, SetStatisticsUp
 from pyiceberg.types import StringType
 
 from rowlake.catalog.commit import commit_updates
-from rowlake.catalog.outcome import Unknown
+from rowlake.model.outcome import Unknown
 from rowlake.commit import metadata as commit_module
 from rowlake.errors import (
     CommitStateUnknownError,

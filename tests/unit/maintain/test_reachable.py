@@ -36,7 +36,7 @@ from tests.lakes import SALES, make_lake, sales
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
 
 
 @pytest.fixture(scope="module", params=["1", "2", "3"], ids=["v1", "v2", "v3"])
@@ -97,7 +97,7 @@ def add_statistics(table: Any) -> None:
     commit_updates(table.handle, updates, ())
 
 
-def walked(handle: TableHandle) -> set[str]:
+def walked(handle: IcebergHandle) -> set[str]:
     """Return what a plain walk through the metadata finds, one object after the other."""
     metadata, io = handle.metadata, StorageFileIO(dict(handle.io_properties))
     found = {entry.metadata_file for entry in metadata.metadata_log}

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from rowlake.catalog.outcome import Conflict, Unknown
+from rowlake.model.outcome import Conflict, Unknown
 from rowlake.commit import manifests as committing
 from rowlake.errors import (
     CommitConflictError,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from rowlake.catalog.outcome import Landed
+from rowlake.model.outcome import Landed
 from rowlake.commit import loop
 from rowlake.errors import CommitConflictError
 from rowlake.iceberg.metadata import view_of

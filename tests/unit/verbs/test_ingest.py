@@ -308,7 +308,7 @@ def test_files_are_found_by_name_after_the_column_is_renamed(lake, plain):
 
 
 def test_a_lost_commit_never_deletes_the_files(lake, plain, monkeypatch):
-    from rowlake.catalog.outcome import Conflict
+    from rowlake.model.outcome import Conflict
     from rowlake.commit import loop
 
     table = lake.create_table("shop.sales", SALES, properties={"commit.retry.num-retries": "0"})

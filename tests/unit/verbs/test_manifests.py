@@ -15,7 +15,7 @@ from rowlake.iceberg.metadata import view_of
 from rowlake.model.predicate import Leaf, Op
 from rowlake.plan.files import DELETE_COLUMNS, FILE_COLUMNS, live_manifests, plan_files
 from rowlake.storage.files import Storage
-from rowlake.verbs import manifests as module
+from rowlake.iceberg import manifest_read as module
 from tests.lakes import SALES, make_lake, sales
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from rowlake.model.result import Result
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.transaction import HoldingCatalog
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
 
 PREFIX = "rowlake.auto-optimize."
 EVERY_COMMITS, MIN_INTERVAL_SECONDS, MAX_BYTES = 10, 60, 1_000_000_000
@@ -72,7 +72,7 @@ def tidied(handle: TableHandle, engine: Engine, result: Result) -> TableHandle:
     """Return the table after a write, optimized where its policy says that it is time."""
     if not _is_asked_for(handle, result):
         return handle
-    uuid = str(handle.metadata.table_uuid)
+    uuid = handle.uuid
     with _lock:
         if uuid in _busy:
             return handle
@@ -100,7 +100,7 @@ def tidy_after(transaction: HoldingCatalog, engine: Engine) -> None:
 
 
 def _is_enabled(handle: TableHandle) -> bool:
-    enabled = str(handle.metadata.properties.get(f"{PREFIX}enabled", "false"))
+    enabled = str(handle.properties.get(f"{PREFIX}enabled", "false"))
     return enabled.strip().lower() == "true"
 
 
@@ -108,21 +108,21 @@ def _is_asked_for(handle: TableHandle, result: Result) -> bool:
     """Return whether a write went to the main branch of a table with a policy."""
     if not _is_enabled(handle) or holding(handle) is not None:
         return False
-    head = handle.metadata.refs.get(MAIN)
+    head = handle.refs.get(MAIN)
     return head is not None and head.snapshot_id == result.snapshot_id
 
 
 def _optimized(handle: TableHandle, engine: Engine, uuid: str) -> TableHandle:
-    policy = Policy.of(handle.metadata.properties)
+    policy = Policy.of(handle.properties)
     look = _looks.get(uuid)
     if not is_due(handle, policy, look):
         return handle
     # A write should not load all of maintenance where nothing is due.
     from rowlake.maintain.autopilot.optimize import optimize
 
-    _looks[uuid] = _Look(_now_ms(), handle.metadata.current_snapshot_id)
+    _looks[uuid] = _Look(_now_ms(), handle.current_snapshot_id)
     after, report = optimize(handle, engine, max_bytes=policy.max_bytes)
-    _looks[uuid] = _Look(_now_ms(), after.metadata.current_snapshot_id)
+    _looks[uuid] = _Look(_now_ms(), after.current_snapshot_id)
     logger.info("auto-optimize: %s", report.summary())
     return after
 

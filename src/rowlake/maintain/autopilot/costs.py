@@ -267,6 +267,6 @@ def expiry(survey: Survey) -> Step | NoStep:
     if survey.view.properties.get("gc.enabled", "true").strip().lower() == "false":
         return NoStep(verb, "gc.enabled is false: the files may belong to other tables too")
     size = survey.metadata_size or 0
-    saves = size * count // max(len(survey.handle.metadata.snapshots), 1)
+    saves = size * count // max(len(survey.handle.snapshots), 1)
     why = f"{count_text(count, 'snapshot')} can expire by history.expire.*"
     return Step(verb, why, saves, min(COPY_PASSES * size, saves * READS), 0)

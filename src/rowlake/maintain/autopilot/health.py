@@ -16,9 +16,9 @@ from rowlake.maintain.autopilot.survey import survey
 from rowlake.model.health import Health
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.maintain.autopilot.survey import Survey
+    from rowlake.model.handle import TableHandle
     from rowlake.model.health import Finding
 
 CHECKS = (

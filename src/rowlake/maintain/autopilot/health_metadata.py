@@ -35,7 +35,7 @@ _VERSION = re.compile(r"(?:^|/)v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.g
 
 def check_snapshots(survey: Survey) -> Finding:
     """Find snapshots that the table's own retention would let go."""
-    snapshots = survey.handle.metadata.snapshots
+    snapshots = survey.handle.snapshots
     count, expired = len(snapshots), expirable(survey)
     if not count:
         return Finding("snapshots", 0, "none", Verdict.OK, "The table has no snapshot.")

@@ -24,9 +24,9 @@ from rowlake.maintain.guard import check_outside_transaction
 from rowlake.model.report import Report
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.maintain.autopilot.survey import Survey
+    from rowlake.model.handle import TableHandle
     from rowlake.model.health import Verdict
     from rowlake.model.predicate import Predicate
 
@@ -183,7 +183,7 @@ def optimize(
         steps=tuple(steps),
         verdict_before=before.value,
         verdict_after=None if after is None else after.value,
-        snapshot_id=run.handle.metadata.current_snapshot_id,
+        snapshot_id=run.handle.current_snapshot_id,
         dry_run=dry_run,
         seconds=time.perf_counter() - budget.started,
     )

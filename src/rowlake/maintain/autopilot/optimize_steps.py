@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InternalError
-from rowlake.iceberg.metadata import view_of
 from rowlake.maintain.cleanup.expire import expire_snapshots
 from rowlake.maintain.compact.rewrite import Request, rewrite_data_files
 from rowlake.maintain.compact.rewrite_tasks import Layout
@@ -19,10 +18,10 @@ from rowlake.model.plan import size_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.maintain.autopilot.costs import Step
     from rowlake.maintain.compact.rewrite import RewriteReport
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.report import Report
 
@@ -65,7 +64,7 @@ def run_step(handle: TableHandle, engine: Engine, step: Step, limits: Limits) ->
 
 
 def _rewrite(handle: TableHandle, engine: Engine, step: Step, limits: Limits) -> Outcome:
-    order = view_of(handle).sort_order
+    order = handle.view().sort_order
     is_sort = step.arguments.get("strategy") == "sort"
     request = Request(
         where=limits.where,

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import StorageError
-from rowlake.iceberg.metadata import view_of
 from rowlake.maintain.compact.file_groups import group_keys
 from rowlake.model.files import Content
 from rowlake.model.predicate import TRUE
@@ -28,7 +27,7 @@ from rowlake.prune.metrics import one_array
 from rowlake.prune.row_ranges import partition_keys
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.plan.delete_index import Applied
@@ -197,7 +196,7 @@ class Survey:
 
 def survey(handle: TableHandle, *, branch: str = "main", where: Predicate | None = None) -> Survey:
     """Look at the head of a branch; `where` leaves out files that have no row of it."""
-    view = view_of(handle, ref=branch)
+    view = handle.view(ref=branch)
     storage = handle.storage
     plan = plan_files(view, where, storage, columns=BOUNDS_COLUMNS, whole_files=True)
     return Survey(handle, view, plan, live_manifests(view, storage))

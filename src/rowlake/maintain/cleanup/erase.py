@@ -23,12 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.catalog.ownership import NAMED, ownership_of
-from rowlake.commit.manifests import ManifestCommit
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import CommitConflictError, InvalidStatementError, shown
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.iceberg.manifest_rewrite import Clustering
-from rowlake.iceberg.metadata import view_of
 from rowlake.iceberg.refs import drop_ref
 from rowlake.maintain.cleanup.erase_search import files_holding
 from rowlake.maintain.cleanup.expire import ExpireSnapshotsReport, expire_snapshots
@@ -36,19 +34,19 @@ from rowlake.maintain.cleanup.reachable import manifests_of
 from rowlake.maintain.compact.rewrite import rewrite_files
 from rowlake.maintain.deletes.dangling import remove_dangling_deletes
 from rowlake.maintain.guard import check_outside_transaction
+from rowlake.maintain.metadata.manifest_commit import ManifestCommit
 from rowlake.model.report import Report
 from rowlake.plan.files import live_manifests, plan_files
 from rowlake.rowlevel.delete import Selection, delete
 from rowlake.storage.files import Storage
-from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.write import WriteOptions, view_for_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.maintain.cleanup.erase_search import Held
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
 
 VERB = "erase"
@@ -121,7 +119,7 @@ def erase(
         report,
         files_searched=held.files_considered,
         files_read=held.files_read,
-        snapshot_id=run.handle.metadata.current_snapshot_id,
+        snapshot_id=run.handle.current_snapshot_id,
     )
 
 
@@ -177,14 +175,14 @@ class _Run:
             held_before=tuple(sorted(held.locations)),
             expired_snapshot_ids=tuple(self._snapshots_reaching(held.locations)),
             dropped_tags=tuple(tags),
-            snapshot_id=self.handle.metadata.current_snapshot_id,
+            snapshot_id=self.handle.current_snapshot_id,
             dry_run=True,
         )
 
     def tags_reaching(self, held: Held) -> list[str]:
         """Return the tags whose snapshots reach a file that holds such rows."""
         reaching = set(self._snapshots_reaching(held.locations))
-        refs = self.handle.metadata.refs.items()
+        refs = self.handle.refs.items()
         return sorted(
             name
             for name, ref in refs
@@ -192,7 +190,7 @@ class _Run:
         )
 
     def _branches(self) -> list[str]:
-        refs = self.handle.metadata.refs.items()
+        refs = self.handle.refs.items()
         return sorted(name for name, ref in refs if ref.snapshot_ref_type == "branch")
 
     def _delete(self, branch: str) -> int:
@@ -209,7 +207,7 @@ class _Run:
             None,
             Storage(view.io_properties),
             whole_files=True,
-            read=reader_of(self.engine),
+            runner=self.engine,
         )
         wanted: set[str] = set()
         for spec_id, table in plan.data.items():
@@ -246,7 +244,7 @@ class _Run:
         wanted = pa.array(sorted(locations), pa.string())
         found = []
         reaches: dict[str, bool] = {}
-        for snapshot in self.handle.metadata.snapshots:
+        for snapshot in self.handle.snapshots:
             manifests = manifests_of(self.handle, [snapshot.snapshot_id])
             for number, location in enumerate(manifests["location"].to_pylist()):
                 if location not in reaches:
@@ -261,7 +259,7 @@ class _Run:
     def _entries(self, manifest: pa.Table) -> Iterable[pa.Table]:
         found = read_manifests(
             manifest,
-            view_of(self.handle),
+            self.handle.view(),
             self.handle.storage,
             columns=("location",),
             live_only=False,

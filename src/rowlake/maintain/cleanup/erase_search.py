@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.iceberg.metadata import view_of
 from rowlake.maintain.cleanup.reachable import manifests_of
 from rowlake.model.files import Content
 from rowlake.model.predicate import leaves
@@ -25,14 +24,13 @@ from rowlake.plan.tasks import OPEN_FILE_BYTES, SPLIT_BYTES, pack, task_count, w
 from rowlake.prune.bind import bind
 from rowlake.prune.match import matching_files
 from rowlake.scan.kernel import scan_kernel
-from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.read import scan_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.task import ScanContext
     from rowlake.model.view import TableView
@@ -67,7 +65,7 @@ class Held:
 
 def files_holding(handle: TableHandle, engine: Engine, predicate: Predicate) -> Held:
     """Look through all files that any snapshot reaches."""
-    view = view_of(handle)
+    view = handle.view()
     bound = bind(predicate, view.schema)
     read = reader_of(engine)
     entries = {

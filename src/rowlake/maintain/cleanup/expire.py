@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.iceberg.refs import Updates
     from rowlake.maintain.cleanup.unreachable import LeftBehind
+    from rowlake.model.handle import TableHandle
 
 GC_ENABLED = "gc.enabled"
 # So many files are deleted between two words on the progress.
@@ -129,7 +129,7 @@ def expire_snapshots(
     report = _report(expiry, left, failed, names=not stream_results)
     return handle if dry_run else after, replace(
         report,
-        snapshot_id=after.metadata.current_snapshot_id,
+        snapshot_id=after.current_snapshot_id,
         dry_run=dry_run,
         left_foreign=split.named,
         left_foreign_count=split.foreign_count,
@@ -147,7 +147,7 @@ def _check(handle: TableHandle, asked: Asked, threads: int | None) -> None:
         raise InvalidStatementError(
             f"max_concurrent_deletes of expire_snapshots must be at least 1, not {threads}."
         )
-    unknown = asked.snapshot_ids - {one.snapshot_id for one in handle.metadata.snapshots}
+    unknown = asked.snapshot_ids - {one.snapshot_id for one in handle.snapshots}
     if unknown:
         raise InvalidStatementError(
             f"Cannot expire {shown(sorted(unknown))}: table {handle.name} has no such snapshot. "
@@ -156,7 +156,7 @@ def _check(handle: TableHandle, asked: Asked, threads: int | None) -> None:
 
 
 def _check_gc(handle: TableHandle) -> None:
-    if str(handle.metadata.properties.get(GC_ENABLED, "true")).lower() == "false":
+    if str(handle.properties.get(GC_ENABLED, "true")).lower() == "false":
         raise InvalidStatementError(
             f"Cannot expire snapshots of {handle.name}: its property {GC_ENABLED} is false, since "
             "its files may belong to other tables. Set the property first where they do not."

@@ -22,7 +22,7 @@ from rowlake.maintain.cleanup.orphan_places import is_inside
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
     from rowlake.storage.files import Storage
 
 _THREADS = 16
@@ -45,7 +45,7 @@ def foreign_folders(
     """
     beside = [one for one in strays if _is_beside_own(_parent(one[1]), own)]
     for (_, path), found in zip(beside, _ids(beside, handle.storage), strict=True):
-        if found is not None and found != str(handle.metadata.table_uuid):
+        if found is not None and found != handle.uuid:
             raise InvalidStatementError(
                 f"Cannot remove orphan files of {handle.name}: {path} is of another table (id "
                 f"{found}), so two tables share this folder and nothing tells whose files are "

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.maintain.cleanup.identity import Equality
     from rowlake.maintain.cleanup.orphan_search import Candidates, Search
+    from rowlake.model.handle import TableHandle
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def summary_files(handle: TableHandle) -> pa.ChunkedArray:
     """Return the files that summaries of snapshots name, under keys like `rowlake.…-file`."""
     named = [
         value
-        for snapshot in handle.metadata.snapshots
+        for snapshot in handle.snapshots
         if snapshot.summary is not None
         for key, value in snapshot.summary.additional_properties.items()
         if key.startswith("rowlake.") and key.endswith("-file")
@@ -182,8 +182,8 @@ def newly_known(sieve: Sieve, before: TableHandle, newest: TableHandle, engine: 
     Only what new snapshots name can be new among data files, and only in manifests that no
     snapshot had before.
     """
-    old_ids = {snapshot.snapshot_id for snapshot in before.metadata.snapshots}
-    new_ids = {snapshot.snapshot_id for snapshot in newest.metadata.snapshots} - old_ids
+    old_ids = {snapshot.snapshot_id for snapshot in before.snapshots}
+    new_ids = {snapshot.snapshot_id for snapshot in newest.snapshots} - old_ids
     left = sieve.without_any(metadata_files(newest)["location"]).without(summary_files(newest))
     if new_ids:
         manifests = manifests_of(newest, new_ids)

@@ -22,9 +22,9 @@ from rowlake.storage.locations import LOCAL, folder_location
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.catalog.ownership import Ownership
     from rowlake.maintain.cleanup.identity import Equality
+    from rowlake.model.handle import TableHandle
 
 _SQLITE = "sqlite:///"
 NOT_OWN = (
@@ -56,7 +56,7 @@ class Places:
 
 def own_places(handle: TableHandle, equal: Equality, owned: Ownership) -> Places:
     """Return the table's folders that are its own and that it does not share, none in another."""
-    location = folder_location(handle.metadata.location)
+    location = folder_location(handle.location)
     folders = own_folders(handle)
     own = _outermost([one for one in folders if owned.has_folder(one)], equal)
     skipped = [f"{one}: {NOT_OWN}" for one in dict.fromkeys(folders) if not owned.has_folder(one)]
@@ -121,9 +121,9 @@ def _catalog_files(handle: TableHandle) -> list[str]:
 
 def own_folders(handle: TableHandle) -> tuple[str, ...]:
     """Return the table's location and the folders that its properties name."""
-    properties = handle.metadata.properties
+    properties = handle.properties
     named = [properties[key] for key in PATH_PROPERTIES if properties.get(key)]
-    return tuple(folder_location(one) for one in (handle.metadata.location, *named))
+    return tuple(folder_location(one) for one in (handle.location, *named))
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:

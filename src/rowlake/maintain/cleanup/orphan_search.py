@@ -25,10 +25,10 @@ from rowlake.times import to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.progress import Reporter
     from rowlake.maintain.cleanup.identity import Equality
     from rowlake.maintain.cleanup.orphan_places import Places
+    from rowlake.model.handle import TableHandle
 
 MS_PER_HOUR = 60 * 60 * 1000
 DEFAULT_AGE_MS = 72 * MS_PER_HOUR

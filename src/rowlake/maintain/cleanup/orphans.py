@@ -38,8 +38,8 @@ from rowlake.storage.places import are_below_without_links
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
 
 VERB = "remove_orphan_files"
 # Files of one batch; before each the metadata is looked at.
@@ -154,7 +154,7 @@ def _check_deletes(threads: int | None) -> None:
 
 def check_gc(handle: TableHandle) -> None:
     """Check that files of the table may be removed: they may belong to another table too."""
-    if str(handle.metadata.properties.get(GC_ENABLED, "true")).lower() == "false":
+    if str(handle.properties.get(GC_ENABLED, "true")).lower() == "false":
         raise InvalidStatementError(
             f"Cannot remove orphan files of {handle.name}: {GC_ENABLED} is false, since removing "
             f"files may corrupt other tables. Set the property first if they are this table's."
@@ -224,7 +224,7 @@ def _looked_at_again(found: Found, engine: Engine) -> Found:
 
 def _refreshed(handle: TableHandle) -> TableHandle:
     newest = refresh(handle)
-    if newest.metadata.table_uuid != handle.metadata.table_uuid:
+    if newest.uuid != handle.uuid:
         raise CommitConflictError(
             VERB, handle.name, "another table was created in its place meanwhile"
         )
@@ -241,7 +241,7 @@ def _report(
         orphan_files_count=len(files),
         size_in_bytes=found.size_in_bytes,
         deleted_files_count=0 if dry_run else len(files) - len(failures),
-        snapshot_id=found.handle.metadata.current_snapshot_id,
+        snapshot_id=found.handle.current_snapshot_id,
         dry_run=dry_run,
         skipped_folders=found.skipped,
         failures=failures,

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from rowlake.catalog.ownership import ownership_of, warn_of_foreign
 from rowlake.catalog.tables import load_table, purge_table, purges_itself
 from rowlake.iceberg.manifest_reader import read_manifests
-from rowlake.iceberg.metadata import view_of
 from rowlake.maintain.cleanup.owned import split_owned
 from rowlake.maintain.cleanup.reachable import (
     Kind,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
 
-    from rowlake.catalog.handle import TableHandle
+    from rowlake.model.handle import TableHandle
     from rowlake.model.names import Name
 
 
@@ -66,7 +65,7 @@ def locations_of(handle: TableHandle) -> list[str]:
 
 def files_of(handle: TableHandle) -> pa.Table:
     """Return the same as a table of `REACHABLE`; all that manifests name counts as data."""
-    manifests, view = manifests_of(handle), view_of(handle)
+    manifests, view = manifests_of(handle), handle.view()
     found = [metadata_files(handle), of_kind(manifests["location"], Kind.MANIFEST)]
     for part in some_at_a_time(manifests):
         by_spec = read_manifests(part, view, handle.storage, columns=("location",), live_only=False)

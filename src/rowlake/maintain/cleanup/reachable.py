@@ -19,16 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.iceberg.manifest_list import read_manifest_list
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.files import MANIFESTS
 from rowlake.storage.locations import join
-from rowlake.verbs.manifests import reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
 
 LISTING_THREADS = 16
 # Manifests are read in parts of about so many bytes; parsed they are some times larger.
@@ -77,7 +75,7 @@ def manifests_of(handle: TableHandle, snapshot_ids: Iterable[int] | None = None)
     wanted = None if snapshot_ids is None else frozenset(snapshot_ids)
     lists = [
         snapshot.manifest_list
-        for snapshot in handle.metadata.snapshots
+        for snapshot in handle.snapshots
         if snapshot.manifest_list and (wanted is None or snapshot.snapshot_id in wanted)
     ]
     with ThreadPoolExecutor(LISTING_THREADS) as pool:
@@ -111,7 +109,7 @@ def parts_of_files(
     handle: TableHandle, manifests: pa.Table, engine: Engine | None = None
 ) -> Iterator[pa.Table]:
     """Yield `files_in` part by part; a file may come in several parts."""
-    view = view_of(handle)
+    view = handle.view()
     read = reader_of(engine)
     for part in some_at_a_time(_with_live_files(manifests)):
         found = read(part, view, handle.storage, columns=("location", "content"))

@@ -33,8 +33,8 @@ from rowlake.maintain.cleanup.reachable import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def files_left_behind(
     what went. Damage in what is gone is passed over, damage in what stays raises
     CorruptTableError: nothing is sure to be unreachable then.
     """
-    left = {one.snapshot_id for one in after.metadata.snapshots}
-    gone = [one for one in before.metadata.snapshots if one.snapshot_id not in left]
+    left = {one.snapshot_id for one in after.snapshots}
+    gone = [one for one in before.snapshots if one.snapshot_id not in left]
     statistics = without(statistics_of(before), statistics_of(after))
     if not gone and not statistics.num_rows:
         return LeftBehind(statistics)
@@ -75,7 +75,7 @@ def files_left_behind(
     manifests = of_kind(alone["location"], Kind.MANIFEST)
     lists = without(
         of_kind([one.manifest_list for one in gone], Kind.MANIFEST_LIST),
-        of_kind([one.manifest_list for one in after.metadata.snapshots], Kind.MANIFEST_LIST),
+        of_kind([one.manifest_list for one in after.snapshots], Kind.MANIFEST_LIST),
     )
     parts = pa.concat_tables([files, manifests, lists, statistics])
     return LeftBehind(_unnamed(parts, after, ours), (*unread, *damaged))

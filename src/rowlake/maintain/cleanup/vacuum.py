@@ -25,8 +25,8 @@ from rowlake.model.report import Report
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
 
 DEFAULT_HOURS = 168.0
 
@@ -98,7 +98,7 @@ def vacuum(
         files_count=len(expired.deleted_files) + len(orphans),
         orphan_files_count=len(orphans),
         expired_snapshot_ids=expired.expired_snapshot_ids,
-        snapshot_id=after.metadata.current_snapshot_id,
+        snapshot_id=after.current_snapshot_id,
         dry_run=dry_run,
         skipped_folders=found.skipped,
         failures=(*expired.failed_files, *left),

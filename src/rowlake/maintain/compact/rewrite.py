@@ -29,7 +29,6 @@ from rowlake.maintain.guard import check_outside_transaction
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.report import Report
 from rowlake.storage.files import Storage
-from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.write import view_for_write
 from rowlake.write.kernel import remove_attempt
@@ -37,11 +36,11 @@ from rowlake.write.kernel import remove_attempt
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.maintain.compact.rewrite_locate import ByRowId
     from rowlake.maintain.compact.rewrite_plan import FileGroup
     from rowlake.maintain.compact.rewrite_tasks import Making
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
 
 VERB = "rewrite_data_files"
@@ -200,7 +199,7 @@ class _Run:
             done = self._done(groups, making)
         change = self._change(done)
         folder = self.view.properties.get("write.data.path") or f"{self.view.location}/data"
-        locate = self._locate(groups, making, done) if self.view.format_version >= 3 else None
+        locate = self._locate(groups, making, done) if self.view.can.row_ids else None
         carry = Carry(change, done.parts, self.storage, folder.rstrip("/"), locate)
         with self.phases.phase("commit"):
             self.handle, committed = commit_or_raise(
@@ -208,7 +207,7 @@ class _Run:
             )
         landed, made = committed.change, committed.snapshot_id
         sizes = {f.location: f.file_size_in_bytes for group in groups for f in group.files}
-        snapshot = self.handle.metadata.snapshot_by_id(made)
+        snapshot = self.handle.snapshot(made)
         counted = snapshot_info(snapshot).summary if snapshot else {}
         removed = [sizes[location] for location in sorted(landed.removed_data)]
         added = landed.added_data["file_size_in_bytes"].to_pylist()
@@ -266,7 +265,8 @@ class _Run:
 
     def _change(self, done: Done) -> Change:
         snapshot = self.view.snapshot
-        keeps_number = self.options.use_starting_sequence_number and self.view.format_version > 1
+        can_keep = self.view.can.sequence_numbers
+        keeps_number = self.options.use_starting_sequence_number and can_keep
         return Change(
             Operation.REPLACE,
             added_data=done.files,

@@ -178,7 +178,7 @@ def making_of(view: TableView, options: RewriteOptions, layout: Layout) -> Makin
             operation_id=str(uuid.uuid4()),
             spec_id=options.output_spec_id,
             fanout=None if layout.keeps_order else False,
-            row_lineage=view.format_version >= 3,
+            row_lineage=view.can.row_ids,
         ),
         sort_order_id=layout.sort_order_id,
     )

@@ -13,14 +13,13 @@ from rowlake.model.files import Content
 from rowlake.plan.files import plan_files
 from rowlake.scan.deletes import all_positions
 from rowlake.storage.files import Storage
-from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.model.files import DeleteFile
+    from rowlake.model.handle import TableHandle
     from rowlake.plan.files import FilePlan
 
 _NONE = np.empty(0, np.int64)
@@ -60,7 +59,7 @@ def remove_dangling_deletes(
     def run(found: TableHandle) -> tuple[TableHandle, int]:
         view = view_for_write(found, branch)
         storage = Storage(view.io_properties)
-        plan = plan_files(view, None, storage, whole_files=True, read=reader_of(engine))
+        plan = plan_files(view, None, storage, whole_files=True, runner=engine)
         dangling = dangling_deletes(plan, storage)
         if not dangling:
             return found, 0

@@ -45,7 +45,6 @@ from rowlake.prune.match import may_match
 from rowlake.prune.metrics import one_array
 from rowlake.rowlevel.strategy import granularity_of
 from rowlake.storage.files import Storage
-from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.read import scan_context
 from rowlake.verbs.write import view_for_write
@@ -56,9 +55,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.maintain.deletes.marking import Marking
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.task import FileTask
     from rowlake.plan.files import FilePlan

@@ -95,7 +95,7 @@ def _of_file(
         {"location": old.location, "content_offset": old.content_offset} for old in replaced
     ]
     # A vector says all that is deleted: other position deletes of the file no longer apply.
-    if task.marking.format_version < 3:
+    if not task.marking.as_vectors:
         known = positions_in(replaced, file.location, storage)
     every = distinct(new, known)
     return source, Marked(file.location, file.spec_id, partition, every)

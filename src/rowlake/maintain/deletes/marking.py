@@ -45,7 +45,7 @@ class Marking:
     """Where and how tasks write marks; `operation_id` is in the names of the files."""
 
     folder: str
-    format_version: int
+    as_vectors: bool
     granularity: str
     operation_id: str
     io_properties: Mapping[str, str]
@@ -61,9 +61,9 @@ class Marking:
     def writer(self, storage: Storage) -> Writer:
         """Return what writes marks, or says what would be written."""
         if self.dry_run:
-            return _Counter(self.format_version, self.granularity)
+            return _Counter(self.as_vectors, self.granularity)
         return MarkWriter(
-            self.folder, self.format_version, self.granularity, storage, self.operation_id
+            self.folder, self.as_vectors, self.granularity, storage, self.operation_id
         )
 
     def remove_attempt(self) -> None:
@@ -90,11 +90,11 @@ class Writer(Protocol):
 class _Counter:
     """Says which delete files would be written: rows without names and sizes."""
 
-    format_version: int
+    as_vectors: bool
     granularity: str
 
     def write(self, marked: list[Marked]) -> pa.Table:
-        by_file = self.format_version >= 3 or self.granularity == "file"
+        by_file = self.as_vectors or self.granularity == "file"
         counts: dict[object, int] = defaultdict(int)
         for mark in marked:
             key = mark.location if by_file else (mark.spec_id, mark.partition)

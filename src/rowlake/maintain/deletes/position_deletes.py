@@ -32,7 +32,6 @@ from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.report import Report
 from rowlake.plan.tasks import OPEN_FILE_BYTES, SPLIT_BYTES, pack, task_count
 from rowlake.storage.files import Storage
-from rowlake.verbs.manifests import reader_of
 from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.write import view_for_write
 from rowlake.write.kernel import remove_written
@@ -40,9 +39,9 @@ from rowlake.write.kernel import remove_written
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.maintain.deletes.position_kernel import MarkGroup
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
 
@@ -204,7 +203,7 @@ def marking_of(view: TableView, granularity: str, *, dry_run: bool) -> Marking:
     folder = view.properties.get("write.data.path") or f"{view.location}/data"
     return Marking(
         folder=folder.rstrip("/"),
-        format_version=view.format_version,
+        as_vectors=view.can.deletion_vectors,
         granularity=granularity,
         operation_id=str(uuid.uuid4()),
         io_properties=view.io_properties,

@@ -96,7 +96,7 @@ def position_kernel(task: PositionTask) -> Iterator[pa.RecordBatch]:
 
 def _sets(task: PositionTask, storage: Storage) -> Iterator[tuple[list[Marked], int]]:
     """Yield what is written at once, with the data sequence number that it keeps."""
-    if task.marking.format_version >= 3:
+    if task.marking.as_vectors:
         yield from _vectors(task, storage)
         return
     for group in task.groups:

@@ -94,7 +94,7 @@ class PositionOptions:
         """Return the options of a call on a table."""
         given = Given(PROCEDURE, options, KNOWN)
         given.whole("max-concurrent-file-group-rewrites", 5)
-        to_vectors = view.format_version >= 3
+        to_vectors = view.can.deletion_vectors
         chooses = any(name in given for name in CHOOSING)
         return cls(
             sizes=FileSizes.of(

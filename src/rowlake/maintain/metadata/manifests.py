@@ -10,20 +10,19 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rowlake.commit.manifests import ManifestCommit
 from rowlake.errors import InvalidStatementError, shown
 from rowlake.iceberg.manifest_rewrite import Clustering
-from rowlake.iceberg.metadata import view_of
 from rowlake.maintain.guard import check_outside_transaction
+from rowlake.maintain.metadata.manifest_commit import ManifestCommit
 from rowlake.model.report import Report
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
-    from rowlake.iceberg.manifest_rewrite import Rewritten
+    from rowlake.iceberg.manifest_rewrite import RewrittenManifests
+    from rowlake.model.handle import TableHandle
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def rewrite_manifests(
     started = time.perf_counter()
     clustering = _clustering(handle, spec_id, sort_by)
     if branch != "main":
-        view_of(handle, ref=branch)  # says so where there is none
+        handle.view(ref=branch)  # says so where there is none
     commit = ManifestCommit(clustering, Storage(handle.io_properties), branch)
     if dry_run:
         planned = commit.plan(handle)
@@ -85,7 +84,7 @@ def rewrite_manifests(
 def _clustering(
     handle: TableHandle, spec_id: int | None, sort_by: Sequence[str] | None
 ) -> Clustering:
-    view = view_of(handle)
+    view = handle.view()
     wanted = view.default_spec_id if spec_id is None else spec_id
     if wanted not in view.specs:
         raise InvalidStatementError(
@@ -105,7 +104,7 @@ def _clustering(
 
 
 def _report(
-    rewritten: Rewritten,
+    rewritten: RewrittenManifests,
     *,
     snapshot_id: int | None = None,
     dry_run: bool = False,

@@ -18,7 +18,6 @@ from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_reader import read_manifests
-from rowlake.iceberg.metadata import view_of
 from rowlake.iceberg.partition_statistics import (
     ENTRY_COLUMNS,
     combined,
@@ -28,7 +27,6 @@ from rowlake.iceberg.partition_statistics import (
     statistics_schema,
     write_statistics,
 )
-from rowlake.iceberg.refs import ancestor_ids
 from rowlake.iceberg.statistics import (
     partition_statistics_of,
     set_partition_statistics,
@@ -42,8 +40,8 @@ from rowlake.storage.files import Storage
 from rowlake.verbs.inspect_files import unified_partition_type
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
 
 
@@ -76,7 +74,7 @@ def compute_partition_stats(
     del engine  # manifests are columns: the driver reads and counts them
     check_outside_transaction(handle, "compute_partition_stats")
     started = time.perf_counter()
-    view = view_of(handle)
+    view = handle.view()
     if all(spec.is_unpartitioned for spec in view.specs.values()):
         raise InvalidStatementError(
             f"Cannot compute partition statistics of {handle.name}: it is not partitioned."
@@ -84,7 +82,7 @@ def compute_partition_stats(
     wanted = view.snapshot_id if snapshot_id is None else snapshot_id
     if wanted is None:
         return handle, PartitionStatsReport(None, dry_run=dry_run)
-    view_of(handle, snapshot_id=wanted)  # says so where there is none
+    handle.view(snapshot_id=wanted)  # says so where there is none
     existing = partition_statistics_of(handle).get(wanted)
     if existing is not None:
         return handle, PartitionStatsReport(existing, wanted, dry_run)
@@ -126,11 +124,11 @@ class _Computing:
         self._handle, self._view = handle, view
         self._storage = Storage(handle.io_properties)
         self._partition = unified_partition_type(view)
-        self._times = {one.snapshot_id: one.timestamp_ms for one in handle.metadata.snapshots}
+        self._times = {one.snapshot_id: one.timestamp_ms for one in handle.snapshots}
 
     def rows_at(self, snapshot_id: int) -> tuple[pa.Table, bool]:
         """Return the statistics of a snapshot, and whether older ones served."""
-        chain = ancestor_ids(self._handle.metadata, snapshot_id)
+        chain = [one.snapshot_id for one in self._handle.ancestors(snapshot_id)]
         files = partition_statistics_of(self._handle)
         known = next((at for at, one in enumerate(chain) if one in files), None)
         if known is not None:
@@ -150,7 +148,7 @@ class _Computing:
         return combined(pa.concat_tables([before, changes]))
 
     def _manifests(self, snapshot_id: int) -> pa.Table:
-        snapshot = view_of(self._handle, snapshot_id=snapshot_id).snapshot
+        snapshot = self._handle.view(snapshot_id=snapshot_id).snapshot
         if snapshot is None or snapshot.manifest_list is None:
             return MANIFESTS.empty_table()
         return read_manifest_list(snapshot.manifest_list, self._storage)

@@ -29,7 +29,6 @@ from rowlake.iceberg.manifest_entries import one_array
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_reader import partition_types
 from rowlake.iceberg.manifest_rewrite import UnwrittenStorage
-from rowlake.iceberg.metadata import view_of
 from rowlake.iceberg.path_rewrite import (
     REWRITTEN_DELETES,
     RawManifest,
@@ -47,9 +46,9 @@ from rowlake.plan.delete_index import FACTS, delete_file
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
     from rowlake.engine.spark import Engine
     from rowlake.model.files import DeleteFile
+    from rowlake.model.handle import TableHandle
 
 NOT_APPLICABLE = "N/A"
 FILE_LIST = "file-list"
@@ -140,7 +139,7 @@ def _prefixes(
         )
     staging = staging_location
     if staging is None:
-        view = view_of(handle)
+        view = handle.view()
         folder = view.properties.get("write.metadata.path") or f"{view.location}/metadata"
         staging = f"{folder.rstrip('/')}/copy-table-staging-{uuid.uuid4()}"
     if not staging.rstrip("/"):
@@ -210,7 +209,7 @@ class _Staging:
     def __post_init__(self) -> None:
         self.storage = Storage(self.handle.io_properties)
         self.sink = UnwrittenStorage(self.storage.properties) if self.dry_run else self.storage
-        before = self.versions.start.metadata.snapshots if self.versions.start else ()
+        before = self.versions.start.snapshots if self.versions.start else ()
         self._old = {snapshot.snapshot_id for snapshot in before}
 
     def run(self) -> None:
@@ -249,7 +248,7 @@ class _Staging:
     def _lists(self) -> list[str]:
         """Return the manifest lists of the snapshots that came after the start."""
         found = []
-        for snapshot in self.versions.end.metadata.snapshots:
+        for snapshot in self.versions.end.snapshots:
             if not self._is_new(snapshot.snapshot_id):
                 continue
             if not snapshot.manifest_list:
@@ -262,7 +261,7 @@ class _Staging:
         return found
 
     def _read(self, manifests: pa.Table) -> list[RawManifest]:
-        types = partition_types(manifests, view_of(self.versions.end))
+        types = partition_types(manifests, self.versions.end.view())
 
         def read(row: dict[str, Any]) -> RawManifest:
             return read_raw_manifest(row, types[row["partition_spec_id"]], self.storage)

@@ -20,7 +20,6 @@ from rowlake.codecs.puffin import Blob, write_puffin
 from rowlake.codecs.theta import BLOB_TYPE, ThetaSketch
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import CommitStateUnknownError, InvalidStatementError, RowlakeError, shown
-from rowlake.iceberg.metadata import view_of
 from rowlake.iceberg.statistics import set_statistics, statistics_location
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.maintain.metadata.sketch_kernel import (
@@ -38,9 +37,9 @@ from rowlake.verbs.read import planned_view
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rowlake.catalog.handle import TableHandle
     from rowlake.codecs.puffin import PuffinFile
     from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
 
 
@@ -129,7 +128,7 @@ def _view(handle: TableHandle, snapshot_id: int | None) -> TableView:
     current = handle.metadata.current_snapshot()
     if snapshot_id is None and current is not None:
         snapshot_id = current.snapshot_id
-    return view_of(handle, snapshot_id=snapshot_id)
+    return handle.view(snapshot_id=snapshot_id)
 
 
 def counted_columns(view: TableView, columns: Sequence[str] | None) -> list[CountedColumn]:

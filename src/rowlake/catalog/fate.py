@@ -1,42 +1,13 @@
-"""What became of a commit, read off the way it failed."""
+"""How an error leaves a commit: not landed, or nobody knows."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
 
 from pyiceberg import exceptions as theirs
 
 from rowlake.catalog.failures import is_of_database, is_of_network
 from rowlake.errors import RowlakeError
-
-if TYPE_CHECKING:
-    from rowlake.catalog.handle import TableHandle
-
-
-@dataclass(frozen=True)
-class Landed:
-    """The commit is in the table; `handle` is the table after it."""
-
-    handle: TableHandle
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """The commit is not in the table and never will be; it may be tried again."""
-
-    cause: str
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """Nobody can tell; no file may be removed."""
-
-    cause: str
-
-
-Outcome: TypeAlias = Landed | Conflict | Unknown
 
 
 class Fate(enum.Enum):

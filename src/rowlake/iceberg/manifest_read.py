@@ -1,14 +1,12 @@
-"""Who reads the manifests of a plan: threads of the driver, or Spark tasks where there are many.
+"""Read manifests by threads of the driver, or by tasks of an engine where there are many.
 
-Comes in: an engine. Goes out: what `plan_files` takes as `read`. Tasks only serve manifests that
-the driver has not cached, and only where a session is in use already; what they find is cached,
-so that the next plan needs neither.
+Tasks only read manifests that the driver has not cached, and only where a session is in use
+already; what they find is cached, so that the next plan needs neither.
 """
 
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -34,10 +32,9 @@ from rowlake.model.files import files_schema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rowlake.engine.spark import Engine
     from rowlake.iceberg.cache import ManifestKey
+    from rowlake.model.format import TaskRunner
     from rowlake.model.view import TableView
-    from rowlake.plan.files import ReadManifests
     from rowlake.storage.files import Storage
 
 MANY_MANIFESTS = 256
@@ -47,21 +44,17 @@ TASKS_PER_SLOT = 2
 LARGEST_SHARE = 0.5
 
 
-def reader_of(engine: Engine | None) -> ReadManifests:
-    """Return what reads manifests: the driver alone without an engine."""
-    return read_manifests if engine is None else partial(_read, engine)
-
-
-def _read(
-    engine: Engine,
+def read_live_entries(
     manifests: pa.Table,
     view: TableView,
     storage: Storage,
     *,
     columns: Iterable[str] | None = None,
+    runner: TaskRunner | None = None,
 ) -> dict[int, pa.Table]:
+    """Return the live entries of manifests by spec id; `runner` may run tasks for them."""
     wanted = None if columns is None else tuple(columns)
-    if not (engine.has_session and _is_much(manifests)):
+    if runner is None or not (runner.has_session and _is_much(manifests)):
         return read_manifests(manifests, view, storage, columns=wanted)
     types = partition_types(manifests, view)
     layouts = {spec_id: selected(files_schema(of), wanted) for spec_id, of in types.items()}
@@ -72,7 +65,7 @@ def _read(
     missing = manifests.filter(pc.invert(pa.array(known)))
     if not _is_much(missing):
         return read_manifests(manifests, view, storage, columns=wanted)
-    found = _by_tasks(engine, missing, view, types, wanted)
+    found = _by_tasks(runner, missing, view, types, wanted)
     return read_by_spec(manifests, types, storage, columns=wanted, cache=_with(found, keys))
 
 
@@ -82,7 +75,7 @@ def _is_much(manifests: pa.Table) -> bool:
 
 
 def _by_tasks(
-    engine: Engine,
+    runner: TaskRunner,
     manifests: pa.Table,
     view: TableView,
     types: Mapping[int, pa.StructType],
@@ -93,10 +86,10 @@ def _by_tasks(
         types,
         view.io_properties,
         columns=columns,
-        tasks=engine.slots * TASKS_PER_SLOT,
+        tasks=runner.slots * TASKS_PER_SLOT,
     )
     label = f"reading manifests of {view.name}"
-    found = engine.run(read_manifest_task, tasks, task_schema(columns), label=label)
+    found = runner.run(read_manifest_task, tasks, task_schema(columns), label=label)
     rows = manifest_rows(manifests)
     by_place = entries_by_place(found, [row.partition_spec_id for row in rows], types)
     return {

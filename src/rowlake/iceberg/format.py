@@ -1,0 +1,133 @@
+"""The Iceberg format behind `rowlake.model.format.Format`.
+
+Views come from table metadata, files from manifests, commits from snapshots; a payload is a pair
+of catalog updates and requirements, and the swap is the catalog's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from rowlake.catalog.commit import commit_updates
+from rowlake.catalog.tables import refresh, table_exists
+from rowlake.iceberg import producer
+from rowlake.iceberg.alter import updates_of
+from rowlake.iceberg.history import commits_since
+from rowlake.iceberg.listing import ManifestListing
+from rowlake.iceberg.metadata import view_of
+from rowlake.iceberg.refs import NOTHING
+
+if TYPE_CHECKING:
+    from rowlake.catalog.handle import IcebergHandle
+    from rowlake.iceberg.refs import Updates
+    from rowlake.model.change import Change
+    from rowlake.model.format import FileListing, Format, LandedCommit, TaskRunner
+    from rowlake.model.handle import TableHandle
+    from rowlake.model.metadata_change import MetadataChange
+    from rowlake.model.outcome import Outcome
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.view import TableView
+    from rowlake.storage.files import Storage
+
+
+class IcebergFormat:
+    """Apache Iceberg, versions 1 to 3. Has no state: `ICEBERG` is the one instance."""
+
+    name = "iceberg"
+
+    def __repr__(self) -> str:
+        return "ICEBERG"
+
+    def view(
+        self,
+        handle: TableHandle,
+        *,
+        snapshot_id: int | None = None,
+        as_of_ms: int | None = None,
+        ref: str | None = None,
+    ) -> TableView:
+        """Return the table at one snapshot."""
+        return view_of(_own(handle), snapshot_id=snapshot_id, as_of_ms=as_of_ms, ref=ref)
+
+    def refresh(self, handle: TableHandle) -> TableHandle:
+        """Return the table as the catalog has it now."""
+        return refresh(_own(handle))
+
+    def exists(self, handle: TableHandle) -> bool:
+        """Return whether the catalog has a table of the handle's name."""
+        return table_exists(_own(handle).catalog, handle.identifier)
+
+    def list_files(
+        self,
+        view: TableView,
+        predicate: Predicate,
+        storage: Storage,
+        *,
+        runner: TaskRunner | None = None,
+    ) -> FileListing:
+        """Return the files of a view that may hold a row of a bound predicate."""
+        return ManifestListing(view, predicate, storage, runner)
+
+    def commits_since(
+        self, handle: TableHandle, branch: str, start: int | None
+    ) -> list[LandedCommit] | None:
+        """Return the commits of a branch after a snapshot, oldest first."""
+        return commits_since(_own(handle), branch, start)
+
+    def new_token(self, handle: TableHandle) -> int:
+        """Return a snapshot id that the table does not have."""
+        return _own(handle).metadata.new_snapshot_id()
+
+    def prepare(
+        self, handle: TableHandle, change: Change, token: int, storage: Storage
+    ) -> producer.Prepared:
+        """Write the manifests of the files that a change adds."""
+        return producer.prepare(_own(handle), change, token, storage)
+
+    def prepare_again(
+        self,
+        handle: TableHandle,
+        before: Change,
+        change: Change,
+        prepared: producer.Prepared,
+        storage: Storage,
+    ) -> tuple[producer.Prepared, tuple[str, ...]]:
+        """Write the manifests again of what a rebase changed."""
+        return producer.prepare_again(_own(handle), before, change, prepared, storage)
+
+    def produce(
+        self,
+        handle: TableHandle,
+        change: Change,
+        prepared: producer.Prepared,
+        storage: Storage,
+        *,
+        attempt: int,
+        first: Updates | None = None,
+    ) -> producer.Produced:
+        """Make the snapshot of a change on top of the branch's head."""
+        return producer.produce(
+            _own(handle), change, prepared, storage, attempt=attempt, first=first or NOTHING
+        )
+
+    def swap(self, handle: TableHandle, payload: Updates, *, origin: object = None) -> Outcome:
+        """Apply updates to the table in its catalog, all or nothing."""
+        updates, requirements = payload
+        return commit_updates(_own(handle), updates, requirements, origin=origin)
+
+    def alter(self, handle: TableHandle, change: MetadataChange) -> Updates | None:
+        """Return the updates of a metadata change, None where there is nothing to change."""
+        found = updates_of(change, _own(handle))
+        return found if found[0] else None
+
+    def altered(self, handle: TableHandle, payload: Updates) -> TableHandle:
+        """Return the table as it will be once updates have landed."""
+        return producer.after_updates(_own(handle), payload)
+
+
+def _own(handle: TableHandle) -> IcebergHandle:
+    """Return a handle as Iceberg's own: nobody calls a format with the handle of another."""
+    return cast("IcebergHandle", handle)
+
+
+ICEBERG: Format = IcebergFormat()

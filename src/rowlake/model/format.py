@@ -1,0 +1,242 @@
+"""What the rooms ask of a table format; Iceberg's answer is `rowlake.iceberg.format`.
+
+A format is a list of immutable data files with statistics, marks of deleted rows, and a history
+of commits, each of which adds and removes files. Planning, validation, rebase, row-level changes
+and maintenance are written once, against this protocol. What a format cannot do is said by
+`Capabilities`, never by its name or version.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rowlake.model.change import Change
+    from rowlake.model.handle import TableHandle
+    from rowlake.model.metadata_change import MetadataChange
+    from rowlake.model.outcome import Outcome
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.view import SnapshotInfo, TableView
+    from rowlake.storage.files import Storage
+
+# Files by partition spec: one table of `files_schema` each.
+FilesBySpec: TypeAlias = Mapping[int, "pa.Table"]
+# What a format makes for `swap`; nobody else looks inside.
+Payload: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a table may hold, and so what an operation may write to it."""
+
+    position_deletes: bool = True
+    deletion_vectors: bool = False
+    equality_deletes: bool = True
+    row_ids: bool = False
+    sequence_numbers: bool = True
+    branches: bool = True
+    transforms: bool = True
+    column_defaults: bool = False
+
+    @property
+    def row_level_deletes(self) -> bool:
+        """True where rows can be deleted without rewriting their data file."""
+        return self.position_deletes or self.deletion_vectors
+
+
+class TaskRunner(Protocol):
+    """Who runs a format's tasks where a listing is too much for the driver alone.
+
+    `rowlake.engine` is one; formats sit below it and take it as an argument.
+    """
+
+    @property
+    def has_session(self) -> bool:
+        """True where tasks can run without starting anything."""
+
+    @property
+    def slots(self) -> int:
+        """How many tasks can run at once."""
+
+    def run(
+        self,
+        kernel: Callable[[Any], Iterable[pa.RecordBatch]],
+        tasks: Sequence[Any],
+        output: pa.Schema,
+        *,
+        label: str,
+    ) -> pa.Table:
+        """Run the kernel on every task and return all it yields."""
+
+
+class FileListing(Protocol):
+    """The live files of a view that may hold a row of a predicate; read when they are asked for.
+
+    `units` are what the format lists files in (Iceberg: manifests).
+    """
+
+    @property
+    def units_considered(self) -> int:
+        """How many units the view has."""
+
+    @property
+    def units_pruned(self) -> int:
+        """How many of them cannot list a matching file."""
+
+    @property
+    def files_considered(self) -> int:
+        """How many live data files the view has; call it after `data`."""
+
+    def data(self, columns: Iterable[str] | None = None) -> dict[int, pa.Table]:
+        """Return the data files of the units kept, by spec."""
+
+    def deletes(
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        added_by: Collection[int] | None = None,
+    ) -> dict[int, pa.Table]:
+        """Return the delete files of the units kept, by spec; `added_by` these snapshots only."""
+
+
+class FileAction(enum.Enum):
+    """What a commit does to files."""
+
+    ADDED_DATA = "added data files"
+    REMOVED_DATA = "removed data files"
+    ADDED_DELETES = "added delete files"
+    REMOVED_DELETES = "removed delete files"
+
+
+@dataclass(frozen=True)
+class LandedCommit:
+    """One commit of a table's history; its files are read when they are asked for."""
+
+    snapshot: SnapshotInfo
+    read: Callable[[FileAction], FilesBySpec] = field(repr=False)
+
+    @property
+    def changes_rows(self) -> bool:
+        """False for rewrites, after which the table has the same rows in other files."""
+        return self.snapshot.operation != "replace"
+
+
+class Prepared(Protocol):
+    """What all attempts of a commit share; `written` are the files that hold it."""
+
+    @property
+    def token(self) -> int:
+        """What the commit is looked up by when its outcome is unknown."""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The files that were written for it."""
+
+
+class Produced(Protocol):
+    """One attempt: what to swap in, and which files would be stray if it does not land."""
+
+    @property
+    def payload(self) -> Payload:
+        """What `swap` takes."""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Files of this attempt: stray where it does not land."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Files that the change removes and the head does not have: it must not land."""
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Files of earlier steps that the attempt does not refer to: stray where it lands."""
+
+
+class Format(Protocol):
+    """A table format. Methods take handles of the format's own kind."""
+
+    @property
+    def name(self) -> str:
+        """The name that users know: `iceberg`, `delta`."""
+
+    def view(
+        self,
+        handle: TableHandle,
+        *,
+        snapshot_id: int | None = None,
+        as_of_ms: int | None = None,
+        ref: str | None = None,
+    ) -> TableView:
+        """Return the table at one snapshot: the head of main unless told otherwise."""
+
+    def refresh(self, handle: TableHandle) -> TableHandle:
+        """Return the table as it is now; the same handle where nothing changed."""
+
+    def exists(self, handle: TableHandle) -> bool:
+        """Return whether the catalog has a table of the handle's name."""
+
+    def list_files(
+        self,
+        view: TableView,
+        predicate: Predicate,
+        storage: Storage,
+        *,
+        runner: TaskRunner | None = None,
+    ) -> FileListing:
+        """Return the files of a view that may hold a row of a bound predicate."""
+
+    def commits_since(
+        self, handle: TableHandle, branch: str, start: int | None
+    ) -> list[LandedCommit] | None:
+        """Return the commits of a branch after snapshot `start` (None: all), oldest first.
+
+        None where history broke off: `start` is no ancestor of the head (any more).
+        """
+
+    def new_token(self, handle: TableHandle) -> int:
+        """Return a token for a new commit."""
+
+    def prepare(
+        self, handle: TableHandle, change: Change, token: int, storage: Storage
+    ) -> Prepared:
+        """Write what of a change does not depend on the head."""
+
+    def prepare_again(
+        self,
+        handle: TableHandle,
+        before: Change,
+        change: Change,
+        prepared: Any,
+        storage: Storage,
+    ) -> tuple[Prepared, tuple[str, ...]]:
+        """Prepare a change that was rebased, and return the files that it no longer needs."""
+
+    def produce(
+        self,
+        handle: TableHandle,
+        change: Change,
+        prepared: Any,
+        storage: Storage,
+        *,
+        attempt: int,
+        first: Payload | None = None,
+    ) -> Produced:
+        """Make one attempt on top of the branch's head; `first` lands in the same swap."""
+
+    def swap(self, handle: TableHandle, payload: Payload, *, origin: object = None) -> Outcome:
+        """Put a payload into the table, all or nothing.
+
+        In a transaction the commit waits, and `origin` with it: what can make it again.
+        """
+
+    def alter(self, handle: TableHandle, change: MetadataChange) -> Payload | None:
+        """Return the payload of a metadata change, None where there is nothing to change."""
+
+    def altered(self, handle: TableHandle, payload: Payload) -> TableHandle:
+        """Return the table as it will be once a payload of `alter` has landed."""
