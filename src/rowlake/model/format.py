@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rowlake.model.change import Change
     from rowlake.model.handle import TableHandle
-    from rowlake.model.metadata_change import MetadataChange
+    from rowlake.model.metadata_change import MetadataChange, TableDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import SnapshotInfo, TableView
@@ -240,3 +240,38 @@ class Format(Protocol):
 
     def altered(self, handle: TableHandle, payload: Payload) -> TableHandle:
         """Return the table as it will be once a payload of `alter` has landed."""
+
+    def commit_of(self, handle: TableHandle, snapshot_id: int) -> LandedCommit:
+        """Return the commit that made a snapshot, on whichever branch."""
+
+    def create(
+        self,
+        catalog: Any,
+        identifier: tuple[str, ...],
+        definition: TableDefinition,
+        *,
+        staged: bool = False,
+    ) -> TableHandle:
+        """Create an empty table; `staged` leaves the creating to the first commit."""
+
+    def evolve(self, handle: TableHandle, what: str, change: Callable[[Any], None]) -> TableHandle:
+        """Change the `schema` or the partition `spec` with the format's own builder."""
+
+    def validate_writable(self, handle: TableHandle) -> None:
+        """Refuse a write that could not be committed, before any file is written."""
+
+    def name_mapping(self, handle: TableHandle) -> str:
+        """Return the mapping of names to field ids (JSON) for files that carry no ids."""
+
+    def metadata_table(
+        self,
+        handle: TableHandle,
+        name: str,
+        *,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+    ) -> pa.Table:
+        """Return what the format tells about a table under a name (`snapshots`, `files`, …)."""
+
+    def to_pyiceberg(self, handle: TableHandle) -> Any:
+        """Return the table as PyIceberg's own object, where it is an Iceberg table."""

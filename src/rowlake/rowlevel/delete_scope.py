@@ -23,13 +23,13 @@ import pyarrow.compute as pc
 from rowlake.errors import CommitConflictError, InvalidStatementError
 from rowlake.iceberg.manifest_list import has_live_files, read_manifest_list
 from rowlake.iceberg.manifest_set import is_data
-from rowlake.iceberg.specs import NOTHING, add_unpartitioned_spec, spec_ids
+from rowlake.model.metadata_change import AddSpec
 from rowlake.model.partition import PartitionSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rowlake.iceberg.refs import Updates
+    from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
@@ -98,7 +98,7 @@ def _global_scope(view: TableView) -> DeleteScope:
 
 def scope_updates(
     scopes: Sequence[DeleteScope], view: TableView
-) -> Callable[[TableHandle], Updates]:
+) -> Callable[[TableHandle], Payload | None]:
     """Return what lands before the deletes: the spec that they need, if it is not there.
 
     Refuses to go on where a spec came meanwhile: data files of it may hold rows that the deletes
@@ -107,14 +107,17 @@ def scope_updates(
     added = next((scope.added for scope in scopes if scope.added), None)
     by_partition = any(not scope.is_global for scope in scopes)
 
-    def updates(handle: TableHandle) -> Updates:
-        now = spec_ids(handle)
-        is_there = added is not None and now.get(added.spec_id, False)  # by another writer
+    def updates(handle: TableHandle) -> Payload | None:
+        now = handle.view().specs
+        other = now.get(added.spec_id) if added else None
+        is_there = other is not None and other.is_unpartitioned  # by another writer
         known = {*view.specs, added.spec_id} if added and is_there else set(view.specs)
         if now.keys() != known and (by_partition or (added and not is_there)):
             raise CommitConflictError(
                 "equality deletes", handle.name, "its partition spec was changed meanwhile"
             )
-        return NOTHING if added is None or is_there else add_unpartitioned_spec(handle, added)
+        if added is None or is_there:
+            return None
+        return handle.format.alter(handle, AddSpec(added))
 
     return updates
