@@ -92,6 +92,10 @@ class FileListing(Protocol):
     def files_considered(self) -> int:
         """How many live data files the view has; call it after `data`."""
 
+    @property
+    def data_spec_ids(self) -> set[int]:
+        """The specs that the live data files are of."""
+
     def data(self, columns: Iterable[str] | None = None) -> dict[int, pa.Table]:
         """Return the data files of the units kept, by spec."""
 

@@ -18,13 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
-
 from rowlake.errors import CommitConflictError, InvalidStatementError
-from rowlake.iceberg.manifest_list import has_live_files, read_manifest_list
-from rowlake.iceberg.manifest_set import is_data
 from rowlake.model.metadata_change import AddSpec
 from rowlake.model.partition import PartitionSpec
+from rowlake.model.predicate import TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,12 +70,9 @@ def delete_scope(
 
 def _used_specs(view: TableView, storage: Storage) -> list[PartitionSpec]:
     """Return the specs that data files have, and the one that new files get."""
-    listed = view.snapshot.manifest_list if view.snapshot else None
-    if len(view.specs) == 1 or listed is None:
+    if len(view.specs) == 1 or view.snapshot is None:
         return [view.spec]
-    manifests = read_manifest_list(listed, storage)
-    live = manifests.filter(pc.and_(is_data(manifests), has_live_files(manifests)))
-    found = {view.default_spec_id, *live["partition_spec_id"].to_pylist()}
+    found = {view.default_spec_id, *view.format.list_files(view, TRUE, storage).data_spec_ids}
     return [view.specs[each] for each in sorted(found)]
 
 
