@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.lake import Lake, connect
-from rowlake.model.predicate import Leaf, Op
 from rowlake.model.metadata_change import TableDefinition
+from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, sales
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from rowlake.errors import (
     UnsupportedFeatureError,
 )
 from rowlake.lake import connect
-from rowlake.model.predicate import Leaf, Op
 from rowlake.model.metadata_change import TableDefinition
+from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 
 I, S = InvalidStatementError, SchemaMismatchError  # noqa: E741

@@ -11,7 +11,6 @@ from pyiceberg.table.update import SetPartitionStatisticsUpdate, SetStatisticsUp
 from pyiceberg.types import StringType
 
 from rowlake.catalog.commit import commit_updates
-from rowlake.model.outcome import Unknown
 from rowlake.commit import metadata as commit_module
 from rowlake.errors import (
     CommitStateUnknownError,
@@ -22,6 +21,7 @@ from rowlake.errors import (
 from rowlake.iceberg.cache import default_cache
 from rowlake.maintain.cleanup import expire as module
 from rowlake.maintain.cleanup.reachable import reachable
+from rowlake.model.outcome import Unknown
 from rowlake.model.predicate import Leaf, Op
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
