@@ -15,6 +15,7 @@ from rowlake.catalog.names import levels_of, quoted
 from rowlake.catalog.open import open_catalog, properties_to_reopen
 from rowlake.deferred import deferred
 from rowlake.engine.spark import Engine
+from rowlake.engine.tally import says_where_it_ran
 from rowlake.secrets import redacted_repr
 from rowlake.table import Table
 
@@ -182,6 +183,7 @@ class Lake:
         )
         return Table(handle, self.engine, self)
 
+    @says_where_it_ran
     def create_table_as(
         self,
         name: str | tuple[str, ...],
@@ -226,6 +228,7 @@ class Lake:
         handle = catalog_tables.register_table(self.catalog, name, metadata_location)
         return Table(handle, self.engine, self)
 
+    @says_where_it_ran
     def snapshot_table(
         self,
         source: str,
@@ -250,6 +253,7 @@ class Lake:
         )
         return result
 
+    @says_where_it_ran
     def migrate(
         self,
         source: str,

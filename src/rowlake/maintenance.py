@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.deferred import deferred
+from rowlake.engine.tally import says_where_it_ran
 from rowlake.iceberg.metadata import view_of
 from rowlake.times import to_ms
 
@@ -64,6 +65,7 @@ class Maintenance:
         """
         return health.health(self.handle, self._engine, branch=branch, orphans=orphans)
 
+    @says_where_it_ran
     def optimize(
         self,
         dry_run: bool = False,
@@ -91,6 +93,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def rewrite_data_files(
         self,
         strategy: str = "binpack",
@@ -123,6 +126,7 @@ class Maintenance:
         self._handle, report = rewrite.rewrite_data_files(self._handle, self._engine, request)
         return report
 
+    @says_where_it_ran
     def rewrite_position_delete_files(
         self,
         options: Mapping[str, Any] | None = None,
@@ -147,6 +151,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def convert_equality_deletes(
         self,
         where: str | Predicate | None = None,
@@ -172,6 +177,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def rewrite_manifests(
         self,
         *,
@@ -196,6 +202,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def expire_snapshots(
         self,
         older_than: Any = None,
@@ -229,6 +236,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def remove_orphan_files(
         self,
         older_than: Any = None,
@@ -273,6 +281,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def vacuum(
         self,
         retain_hours: float | None = None,
@@ -294,6 +303,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def compute_table_stats(
         self,
         *,
@@ -310,6 +320,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def compute_partition_stats(
         self, *, snapshot_id: int | None = None, dry_run: bool = False
     ) -> partition_stats.PartitionStatsReport:
@@ -319,6 +330,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def erase(
         self,
         keys: Any = None,
@@ -347,6 +359,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def rewrite_table_path(
         self,
         source_prefix: str,

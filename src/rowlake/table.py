@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.tables import refresh
 from rowlake.deferred import deferred
+from rowlake.engine.tally import says_where_it_ran
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg import refs
 from rowlake.iceberg.metadata import snapshot_info, view_of
@@ -171,11 +172,13 @@ class Table(Maintenance):
 
     # ------------------------------------------------------------------ writing
 
+    @says_where_it_ran
     def append(self, rows: Any, **options: Any) -> Result:
         """Add rows: a Spark DataFrame, an Arrow table, a pandas or polars frame, dicts, a path."""
         handle, chosen = self.for_write(options)
         return self._wrote(*write.append(handle, self._engine, rows, chosen))
 
+    @says_where_it_ran
     def add_files(
         self,
         source: Any,
@@ -201,6 +204,7 @@ class Table(Maintenance):
         )
         return self._wrote(landed, result)
 
+    @says_where_it_ran
     def overwrite(
         self,
         rows: Any,
@@ -226,11 +230,13 @@ class Table(Maintenance):
         )
         return self._wrote(landed, result)
 
+    @says_where_it_ran
     def truncate(self, **options: Any) -> Result:
         """Remove all rows; metadata only."""
         handle, chosen = self.for_write(options)
         return self._wrote(*write.truncate(handle, chosen))
 
+    @says_where_it_ran
     def delete(self, where: str | Predicate, **options: Any) -> Result:
         """Delete the rows for which a condition is TRUE.
 
@@ -277,6 +283,7 @@ class Table(Maintenance):
         _options(options)
         return merge_builder.merge_into(self, source, on, options)
 
+    @says_where_it_ran
     def upsert(
         self,
         rows: Any,
@@ -397,11 +404,13 @@ class Table(Maintenance):
         """Point a branch to any snapshot that the table keeps."""
         self._change("set snapshot", lambda handle: refs.move_ref(handle, branch, snapshot_id))
 
+    @says_where_it_ran
     def cherry_pick(self, snapshot_id: int, branch: str = "main") -> Result:
         """Bring the change of one snapshot onto a branch."""
         self._handle, result = pick.cherry_pick(self.handle, snapshot_id, branch)
         return result
 
+    @says_where_it_ran
     def publish(self, wap_id: str, branch: str = "main") -> Result:
         """Bring a staged (write-audit-publish) snapshot onto a branch, once."""
         self._handle, result = pick.publish(self.handle, wap_id, branch)
