@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.catalog.tables import refresh
 from rowlake.catalog.transaction import holding
+from rowlake.engine.tally import untallied
 from rowlake.errors import RowlakeError
 from rowlake.iceberg.refs import ancestors
 from rowlake.model.properties import whole_number
@@ -68,6 +69,7 @@ class Policy:
         )
 
 
+@untallied()
 def tidied(handle: TableHandle, engine: Engine, result: Result) -> TableHandle:
     """Return the table after a write, optimized where its policy says that it is time."""
     if not _is_asked_for(handle, result):
