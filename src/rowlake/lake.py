@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rowlake import transaction
-    from rowlake.maintain.cleanup import purge as purging
+    from rowlake.maintain.iceberg import purge as purging
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.result import Result
     from rowlake.sql import execute
     from rowlake.verbs import create, create_as, ingest_directory, relation
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
-    (purging,) = deferred("rowlake.maintain.cleanup", "purge")
+    (purging,) = deferred("rowlake.maintain.iceberg", "purge")
     (execute,) = deferred("rowlake.sql", "execute")
     create, create_as, ingest_directory, relation = deferred(
         "rowlake.verbs", "create create_as ingest_directory relation"

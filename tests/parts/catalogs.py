@@ -21,7 +21,7 @@ from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.metadata import Definition
 from rowlake.model.outcome import Landed
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
-from rowlake.maintain.cleanup.purge import drop_with_files
+from rowlake.maintain.iceberg.purge import drop_with_files
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

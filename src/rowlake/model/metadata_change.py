@@ -15,6 +15,7 @@ from rowlake.model.properties import validate_no_secrets
 from rowlake.secrets import redacted_repr
 
 if TYPE_CHECKING:
+    from rowlake.model.expiry import Expiry
     from rowlake.model.partition import OrderBy, PartitionBy, PartitionSpec
 
 
@@ -144,6 +145,13 @@ class Redefine:
     definition: TableDefinition
 
 
+@dataclass(frozen=True)
+class ExpireSnapshots:
+    """Remove snapshots and what goes with them (`Format.expiry`), for exactly this moment."""
+
+    expiry: Expiry
+
+
 MetadataChange: TypeAlias = (
     CreateRef
     | DropRef
@@ -156,4 +164,5 @@ MetadataChange: TypeAlias = (
     | AddSpec
     | AddNameMapping
     | Redefine
+    | ExpireSnapshots
 )

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowlake.model.outcome import Conflict
 from rowlake.codecs.puffin import read_footer
 from rowlake.commit import metadata as committing
 from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError
+from rowlake.model.outcome import Conflict
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, make_lake, sales
 from tests.unit.sql.lake_without_spark import lake_without_spark

@@ -11,7 +11,6 @@ from pyiceberg.table.update import SetPartitionStatisticsUpdate, SetStatisticsUp
 from pyiceberg.types import StringType
 
 from rowlake.catalog.commit import commit_updates
-from rowlake.model.outcome import Unknown
 from rowlake.commit import metadata as commit_module
 from rowlake.errors import (
     CommitStateUnknownError,
@@ -21,7 +20,7 @@ from rowlake.errors import (
 )
 from rowlake.iceberg.cache import default_cache
 from rowlake.maintain.cleanup import expire as module
-from rowlake.maintain.cleanup.reachable import reachable
+from rowlake.model.outcome import Unknown
 from rowlake.model.predicate import Leaf, Op
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
@@ -69,9 +68,14 @@ def counts(report: Any) -> tuple[int, ...]:
     return tuple(getattr(report, name) for name in module._COUNTS)
 
 
+def reached(table: Any) -> set[str]:
+    parts = table.handle.format.file_history(table.handle).reachable()
+    return {location for part in parts for location in part["location"].to_pylist()}
+
+
 def check(table: Any) -> None:
     """Check that all that is reached is there, and data that are not reached are not."""
-    there, known = files_in(table.location), set(reachable(table.handle)["location"].to_pylist())
+    there, known = files_in(table.location), reached(table)
     hint = f"{table.location}/metadata/version-hint.text"
     assert known - there <= {hint}
     assert {name for name in there - known if not name.endswith(".metadata.json")} == set()

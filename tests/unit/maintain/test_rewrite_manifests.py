@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from rowlake.model.outcome import Conflict, Unknown
 from rowlake.commit import manifests as committing
 from rowlake.errors import (
     CommitConflictError,
@@ -18,6 +17,7 @@ from rowlake.errors import (
     UnsupportedFeatureError,
 )
 from rowlake.iceberg.manifest_list import read_manifest_list
+from rowlake.model.outcome import Conflict, Unknown
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, rows_of, sales
 from tests.parts.failing import stray_files
