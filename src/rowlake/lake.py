@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
     from rowlake import transaction
     from rowlake.maintain.iceberg import purge as purging
+    from rowlake.model import metadata_change
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.result import Result
     from rowlake.sql import execute
     from rowlake.verbs import create, create_as, ingest_directory, relation
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
+    (metadata_change,) = deferred("rowlake.model", "metadata_change")
     (purging,) = deferred("rowlake.maintain.iceberg", "purge")
     (execute,) = deferred("rowlake.sql", "execute")
     create, create_as, ingest_directory, relation = deferred(
@@ -165,7 +167,7 @@ class Lake:
         carries one (an Arrow table, a DataFrame, a pandas frame). `partition_by` takes texts like
         `"days(ts)"` or `"bucket(16, id)"`. `replace` keeps the history of a table of that name.
         """
-        layout = create.Layout(
+        layout = metadata_change.TableDefinition(
             schema=schema,
             partition_by=tuple(partition_by),
             sort_by=tuple(sort_by),
@@ -186,7 +188,7 @@ class Lake:
         self,
         name: str | tuple[str, ...],
         rows: Any,
-        layout: create.Layout,
+        layout: metadata_change.TableDefinition,
         *,
         replace: bool = False,
     ) -> Result:

@@ -9,13 +9,18 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from rowlake.catalog.tables import refresh
 from rowlake.deferred import deferred
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg import refs
-from rowlake.iceberg.metadata import snapshot_info
 from rowlake.maintenance import Maintenance
 from rowlake.model.change import Isolation
+from rowlake.model.metadata_change import (
+    DropRef,
+    FastForward,
+    MetadataChange,
+    MoveRef,
+    Retention,
+    Rollback,
+)
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.times import to_ms
 
@@ -93,18 +98,18 @@ class Table(Maintenance):
     @property
     def handle(self) -> TableHandle:
         """The table's newest metadata, with what it takes to commit to it."""
-        self._handle = refresh(self._handle)
+        self._handle = self._handle.format.refresh(self._handle)
         return self._handle
 
     @property
     def schema(self) -> Any:
         """The current schema (PyIceberg's `Schema`)."""
-        return self.handle.metadata.schema()
+        return self.to_pyiceberg().schema()
 
     @property
     def spec(self) -> Any:
         """The current partition spec (PyIceberg's `PartitionSpec`)."""
-        return self.handle.metadata.spec()
+        return self.to_pyiceberg().spec()
 
     @property
     def properties(self) -> dict[str, str]:
@@ -340,7 +345,7 @@ class Table(Maintenance):
 
     def snapshots(self) -> list[SnapshotInfo]:
         """Return all snapshots kept, oldest first."""
-        return [snapshot_info(found) for found in self.handle.snapshots]
+        return list(self.handle.snapshots)
 
     def history(self) -> pa.Table:
         """Return what was current when."""
@@ -371,35 +376,32 @@ class Table(Maintenance):
     def _create_ref(
         self, name: str, kind: str, snapshot_id: int | None, kept: Mapping[str, Any]
     ) -> None:
-        kept = _known(kept, refs.Retention, "replace", "if_not_exists")
+        kept = _known(kept, Retention, "replace", "if_not_exists")
         flags = {key: kept[key] for key in ("replace", "if_not_exists") if key in kept}
-        retention = refs.Retention(**{key: kept[key] for key in kept if key not in flags})
+        retention = Retention(**{key: kept[key] for key in kept if key not in flags})
         self._handle = branches.create_ref(
             self.handle, name, kind, snapshot_id=snapshot_id, retention=retention, **flags
         )
 
     def drop_ref(self, name: str, *, if_exists: bool = False) -> None:
         """Drop a branch or tag."""
-        self._change(
-            f"drop {name}", lambda handle: refs.drop_ref(handle, name, if_exists=if_exists)
-        )
+        self._change(f"drop {name}", DropRef(name, if_exists))
 
     def fast_forward(self, branch: str, to: str) -> None:
         """Move a branch to the head of another that has all its commits."""
-        self._change(f"fast-forward {branch}", lambda handle: refs.fast_forward(handle, branch, to))
+        self._change(f"fast-forward {branch}", FastForward(branch, to))
 
     def rollback_to(
         self, snapshot_id: int | None = None, as_of: Any = None, branch: str = "main"
     ) -> None:
         """Move a branch back to an ancestor, by id or to what it was before a time."""
         if snapshot_id is None:
-            snapshot_id = refs.snapshot_id_before(self.handle, to_ms(as_of), branch)
-        wanted = snapshot_id
-        self._change("rollback", lambda handle: refs.rollback(handle, wanted, branch))
+            snapshot_id = branches.snapshot_id_before(self.handle, to_ms(as_of), branch)
+        self._change("rollback", Rollback(snapshot_id, branch))
 
     def set_current_snapshot(self, snapshot_id: int, branch: str = "main") -> None:
         """Point a branch to any snapshot that the table keeps."""
-        self._change("set snapshot", lambda handle: refs.move_ref(handle, branch, snapshot_id))
+        self._change("set snapshot", MoveRef(branch, snapshot_id))
 
     def cherry_pick(self, snapshot_id: int, branch: str = "main") -> Result:
         """Bring the change of one snapshot onto a branch."""
@@ -423,10 +425,14 @@ class Table(Maintenance):
 
     def evolve(self) -> Any:
         """Return PyIceberg's own table object, with its schema and spec builders."""
-        return self.handle.to_pyiceberg()
+        return self.to_pyiceberg()
 
-    def _change(self, operation: str, make: Any) -> None:
-        self._handle = commit.commit_metadata(self.handle, operation, make)
+    def to_pyiceberg(self) -> Any:
+        """Return PyIceberg's own table object; its commits follow rowlake's rules."""
+        return self.handle.format.to_pyiceberg(self.handle)
+
+    def _change(self, operation: str, change: MetadataChange) -> None:
+        self._handle = commit.commit_metadata(self.handle, operation, change)
 
 
 def _said_by(where: str | Predicate, handle: TableHandle) -> Predicate:

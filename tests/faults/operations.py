@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.lake import Lake, connect
+from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.predicate import Leaf, Op
-from rowlake.verbs.create import Layout
 from tests.lakes import SALES, sales
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "shop.sales"
-NEW_LAYOUT = Layout(pa.schema([("id", pa.int64()), ("more", pa.string())]))
+NEW_LAYOUT = TableDefinition(pa.schema([("id", pa.int64()), ("more", pa.string())]))
 NEW_ROWS = pa.table({"id": pa.array([7, 8]), "more": pa.array(["a", None])})
 
 OPERATIONS: dict[str, Callable[[Lake], Any]] = {

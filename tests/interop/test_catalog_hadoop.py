@@ -10,8 +10,8 @@ from pyiceberg.table.update import SetPropertiesUpdate
 from rowlake.catalog import tables
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.open import open_catalog
-from rowlake.model.outcome import Conflict, Landed
 from rowlake.errors import TableNotFoundError
+from rowlake.model.outcome import Conflict, Landed
 from tests.parts.catalogs import appended, appending, at_head, definition
 from tests.parts.rest import rest_catalog
 

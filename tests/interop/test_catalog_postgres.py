@@ -12,8 +12,8 @@ from rowlake.catalog import tables
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.many import AllLanded, TableChange, commit_many
 from rowlake.catalog.open import open_catalog
-from rowlake.model.outcome import Conflict, Landed
 from rowlake.errors import InvalidStatementError, TableNotFoundError
+from rowlake.model.outcome import Conflict, Landed
 from tests.parts.catalogs import (
     appended,
     appending,

@@ -15,8 +15,8 @@ from rowlake.catalog import tables
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.many import AllLanded, TableChange, commit_many
 from rowlake.catalog.open import open_catalog
-from rowlake.model.outcome import Conflict, Landed, Unknown
 from rowlake.errors import InvalidStatementError, StorageError, TableNotFoundError
+from rowlake.model.outcome import Conflict, Landed, Unknown
 from tests.parts.catalogs import (
     appended,
     appending,

@@ -19,9 +19,9 @@ from pyiceberg.types import LongType, NestedField, StringType
 from rowlake.catalog import tables
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.metadata import Definition
-from rowlake.model.outcome import Landed
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
 from rowlake.maintain.iceberg.purge import drop_with_files
+from rowlake.model.outcome import Landed
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

@@ -34,8 +34,8 @@ def add_properties(
 
     from rowlake.catalog.commit import commit_updates
     from rowlake.catalog.open import open_catalog
-    from rowlake.model.outcome import Conflict, Landed
     from rowlake.catalog.tables import load_table
+    from rowlake.model.outcome import Conflict, Landed
 
     start.wait()
     opened = open_catalog(warehouse, catalog)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowlake
-from rowlake.model.outcome import Landed
 from rowlake.commit import loop
 from rowlake.errors import CommitConflictError
+from rowlake.model.outcome import Landed
 from tests.parts.compacting import compact
 from tests.parts.failing import stray_files
 

@@ -19,8 +19,8 @@ from rowlake.errors import (
     UnsupportedFeatureError,
 )
 from rowlake.lake import connect
+from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.predicate import Leaf, Op
-from rowlake.verbs.create import Layout
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 
 I, S = InvalidStatementError, SchemaMismatchError  # noqa: E741
@@ -151,7 +151,7 @@ LAKE_CASES = {
     "table as twice": (
         I,
         ["shop.sales", "CREATE OR REPLACE"],
-        lambda k: k.create_table_as("shop.sales", sales(1), Layout(SALES)),
+        lambda k: k.create_table_as("shop.sales", sales(1), TableDefinition(SALES)),
     ),
     "create in no namespace": (
         TableNotFoundError,

@@ -53,7 +53,7 @@ class IcebergHandle(TableHandle):
 
     @property
     def format(self) -> Format:
-        """The Iceberg format; loaded at its first use, since looking at metadata needs none of it."""
+        """The Iceberg format; loaded at its first use, since metadata needs none of it."""
         from rowlake.iceberg.format import ICEBERG
 
         return ICEBERG
@@ -93,6 +93,11 @@ class IcebergHandle(TableHandle):
     def can(self) -> Capabilities:
         """What the table may hold."""
         return capabilities_of(self.metadata.format_version)
+
+    @property
+    def last_updated_ms(self) -> int:
+        """When the metadata were last changed."""
+        return self.metadata.last_updated_ms
 
     @property
     def schema_id(self) -> int:

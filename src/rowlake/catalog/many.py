@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.handle import IcebergHandle
     from rowlake.catalog.sql import SqlBackend, Swap
+    from rowlake.model.handle import TableHandle
 
 # How a server answers that has no such endpoint; 404 is also the answer for a missing table.
 _NO_ENDPOINT = frozenset({404, 405, 501})
@@ -43,7 +44,7 @@ class TableChange:
 class AllLanded:
     """Every change is in its table; handles in the order of the changes."""
 
-    handles: tuple[IcebergHandle, ...]
+    handles: tuple[TableHandle, ...]
 
 
 ManyOutcome: TypeAlias = AllLanded | Conflict | Unknown

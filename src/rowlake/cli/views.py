@@ -14,6 +14,7 @@ from rowlake.secrets import redacted, without_passwords
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
+    from rowlake.model.view import TableView
     from rowlake.table import Table
 
 
@@ -32,17 +33,17 @@ def tables_of(lake: Lake, namespace: str | None) -> Rows:
 
 
 def _table_row(table: Table) -> tuple[Any, ...]:
-    metadata = table.handle.metadata
+    handle = table.handle
     snapshots = table.snapshots()
     summary = next(
-        (s.summary for s in snapshots if s.snapshot_id == metadata.current_snapshot_id), {}
+        (s.summary for s in snapshots if s.snapshot_id == handle.current_snapshot_id), {}
     )
     return (
         table.name,
-        metadata.format_version,
+        handle.format_version,
         int(summary["total-records"]) if "total-records" in summary else None,
         int(summary["total-data-files"]) if "total-data-files" in summary else None,
-        _time(metadata.last_updated_ms),
+        _time(handle.last_updated_ms),
     )
 
 
@@ -53,36 +54,34 @@ def _time(milliseconds: int) -> datetime.datetime:
 
 def description_of(table: Table) -> Rows:
     """Return a table's columns, then its layout and properties, as (name, value, comment)."""
-    metadata = table.handle.metadata
-    schema = metadata.schema()
+    handle, schema = table.handle, table.schema
     rows = [
         (field.name, f"{field.field_type}{' required' if field.required else ''}", field.doc or "")
         for field in schema.fields
     ]
     spec = [
         f"{field.transform}({schema.find_column_name(field.source_id)})"
-        for field in metadata.spec().fields
+        for field in table.spec.fields
     ]
     rows += [
         ("", "", ""),
-        ("# format version", str(metadata.format_version), ""),
-        ("# location", without_passwords(metadata.location), ""),
+        ("# format version", str(handle.format_version), ""),
+        ("# location", without_passwords(handle.location), ""),
         ("# partitioned by", ", ".join(spec) or "nothing", ""),
-        ("# sorted by", _order_text(metadata), ""),
-        ("# current snapshot", str(metadata.current_snapshot_id), ""),
-        ("# refs", ", ".join(sorted(metadata.refs)) or "none", ""),
+        ("# sorted by", _order_text(handle.view()), ""),
+        ("# current snapshot", str(handle.current_snapshot_id), ""),
+        ("# refs", ", ".join(sorted(handle.refs)) or "none", ""),
     ]
-    shown = sorted(redacted(metadata.properties).items())
+    shown = sorted(redacted(handle.properties).items())
     rows += [(f"# property {key}", value, "") for key, value in shown]
     names = ("name", "value", "comment")
     return Rows(pa.schema([(name, pa.string()) for name in names]), rows)
 
 
-def _order_text(metadata: Any) -> str:
-    schema = metadata.schema()
+def _order_text(view: TableView) -> str:
     keys = [
-        f"{schema.find_column_name(field.source_id)} {field.direction}"
-        for field in metadata.sort_order().fields
+        f"{'.'.join(view.schema.paths[field.source_id])} {'ASC' if field.ascending else 'DESC'}"
+        for field in view.sort_order.fields
     ]
     return ", ".join(keys) or "nothing"
 

@@ -7,7 +7,6 @@ phases of `rowlake.commit.phases`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +17,8 @@ from rowlake.errors import RowlakeError
 from rowlake.model.outcome import Conflict, Landed, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
 

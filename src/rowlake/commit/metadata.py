@@ -6,7 +6,6 @@ out: the handle after the commit; a lost race is tried again from what the winne
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from rowlake.commit.loop import Attempt, CommitLoop, Refused
@@ -14,6 +13,8 @@ from rowlake.errors import CommitConflictError, CommitStateUnknownError
 from rowlake.model.outcome import Landed, Unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
     from rowlake.model.metadata_change import MetadataChange

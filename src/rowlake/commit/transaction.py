@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from rowlake.catalog.many import AllLanded, ManyOutcome, TableChange, commit_many
+from rowlake.catalog.tables import refresh
 from rowlake.catalog.transaction import HeldCommit, after_commit
 from rowlake.commit.data import Commit
 from rowlake.commit.loop import Refused
@@ -62,7 +63,7 @@ class TransactionCommit:
                 _remove_unused(self.catalog)
             if not isinstance(outcome, Conflict):
                 return outcome
-            newest = [table.base.format.refresh(table.base) for table in tables]
+            newest = [refresh(table.base) for table in tables]
             lost = any(map(_has_moved, tables, newest))
             if not patience.wait(lost=lost):
                 return outcome
@@ -91,7 +92,7 @@ class TransactionCommit:
 
     def _rebase(self, table: HeldTable) -> Overtaken | None:
         """Make a table's commits anew on top of what it is now; say which cannot be."""
-        newest = table.base.format.refresh(table.base)
+        newest = refresh(table.base)
         if not _has_moved(table, newest):
             return None
         handle = self.catalog.own(newest)
@@ -125,7 +126,8 @@ class TransactionCommit:
         made = commit.make(handle, prepared, self.retries)
         if isinstance(made, Refused):
             return made
-        return HeldCommit(*made.payload, commit)
+        updates, requirements = made.payload
+        return HeldCommit(updates, requirements, commit)
 
 
 def _has_moved(table: HeldTable, newest: TableHandle) -> bool:

@@ -45,6 +45,15 @@ class Breach:
     same_rows: bool = False
 
 
+@dataclass(frozen=True)
+class _Since:
+    """What the checks look at: the commits that landed, and what must hold."""
+
+    view: TableView
+    commits: list[LandedCommit]
+    needs: Requirements
+
+
 class Marks(Protocol):
     """What a change marks rows of."""
 
@@ -91,7 +100,7 @@ def find_breach(
         _files_gone,
         _older_data,
     )
-    return next((found for check in checks if (found := check(view, since, needs))), None)
+    return next((found for check in checks if (found := check(_Since(view, since, needs)))), None)
 
 
 def _after(since: list[LandedCommit], checked: int | None) -> list[LandedCommit]:
@@ -99,9 +108,8 @@ def _after(since: list[LandedCommit], checked: int | None) -> list[LandedCommit]
     return since[ids.index(checked) + 1 :] if checked in ids else since
 
 
-def _matching(
-    landed: LandedFiles, needs: Requirements, view: TableView, action: FileAction
-) -> pa.Table:
+def _matching(landed: LandedFiles, since: _Since, action: FileAction) -> pa.Table:
+    view, needs = since.view, since.needs
     if needs.conflict_detection_filter is None:
         return landed.entries
     bound = bind(needs.conflict_detection_filter, view.schema)
@@ -112,16 +120,14 @@ def _matching(
 
 
 def _first_matching(
-    view: TableView,
-    since: list[LandedCommit],
-    needs: Requirements,
+    since: _Since,
     *,
     action: FileAction,
     operations: frozenset[str],
     what: str,
 ) -> Breach | None:
-    for landed in files_landed(since, action, operations):
-        found = _matching(landed, needs, view, action)
+    for landed in files_landed(since.commits, action, operations):
+        found = _matching(landed, since, action)
         if found.num_rows:
             return _breach(landed.snapshot, what, found["location"].to_pylist())
     return None
@@ -132,52 +138,44 @@ def _breach(snapshot: SnapshotInfo, what: str, files: list[str]) -> Breach:
     return Breach(cause, snapshot.snapshot_id, tuple(files))
 
 
-def _new_data(view: TableView, since: list[LandedCommit], needs: Requirements) -> Breach | None:
-    if not needs.no_new_data:
+def _new_data(since: _Since) -> Breach | None:
+    if not since.needs.no_new_data:
         return None
     return _first_matching(
-        view,
         since,
-        needs,
         action=FileAction.ADDED_DATA,
         operations=ADDS_DATA,
         what="added data files that may hold rows of its filter",
     )
 
 
-def _new_deletes(view: TableView, since: list[LandedCommit], needs: Requirements) -> Breach | None:
-    if not needs.no_new_deletes:
+def _new_deletes(since: _Since) -> Breach | None:
+    if not since.needs.no_new_deletes:
         return None
     return _first_matching(
-        view,
         since,
-        needs,
         action=FileAction.ADDED_DELETES,
         operations=ADDS_DELETES,
         what="added delete files that may apply to rows of its filter",
     )
 
 
-def _removed_data(view: TableView, since: list[LandedCommit], needs: Requirements) -> Breach | None:
-    if not needs.no_new_deletes:
+def _removed_data(since: _Since) -> Breach | None:
+    if not since.needs.no_new_deletes:
         return None
     return _first_matching(
-        view,
         since,
-        needs,
         action=FileAction.REMOVED_DATA,
         operations=frozenset({"overwrite", "delete"}),
         what="removed data files that may hold rows of its filter",
     )
 
 
-def _new_deletes_for_files(
-    view: TableView, since: list[LandedCommit], needs: Requirements
-) -> Breach | None:
-    if not needs.no_new_deletes_for:
+def _new_deletes_for_files(since: _Since) -> Breach | None:
+    if not since.needs.no_new_deletes_for:
         return None
-    wanted = pa.array(sorted(needs.no_new_deletes_for), pa.string())
-    for landed in files_landed(since, FileAction.ADDED_DELETES, ADDS_DELETES):
+    wanted = pa.array(sorted(since.needs.no_new_deletes_for), pa.string())
+    for landed in files_landed(since.commits, FileAction.ADDED_DELETES, ADDS_DELETES):
         referenced = landed.entries["referenced_data_file"]
         # A delete file that names no single data file may apply to any of them.
         mask = pc.or_(pc.is_null(referenced), pc.is_in(referenced, wanted))
@@ -188,12 +186,12 @@ def _new_deletes_for_files(
     return None
 
 
-def _files_gone(view: TableView, since: list[LandedCommit], needs: Requirements) -> Breach | None:
-    if not needs.files_exist:
+def _files_gone(since: _Since) -> Breach | None:
+    if not since.needs.files_exist:
         return None
-    wanted = pa.array(sorted(needs.files_exist), pa.string())
+    wanted = pa.array(sorted(since.needs.files_exist), pa.string())
     replaced: Breach | None = None
-    for landed in files_landed(since, FileAction.REMOVED_DATA, REMOVES_DATA):
+    for landed in files_landed(since.commits, FileAction.REMOVED_DATA, REMOVES_DATA):
         found = landed.entries.filter(pc.is_in(landed.entries["location"], wanted))
         if not found.num_rows:
             continue
@@ -205,11 +203,11 @@ def _files_gone(view: TableView, since: list[LandedCommit], needs: Requirements)
     return replaced
 
 
-def _older_data(view: TableView, since: list[LandedCommit], needs: Requirements) -> Breach | None:
-    if needs.no_data_older_than is None:
+def _older_data(since: _Since) -> Breach | None:
+    if since.needs.no_data_older_than is None:
         return None
-    for landed in files_landed(since, FileAction.ADDED_DATA, ADDS_DATA | REMOVES_DATA):
-        older = pc.less(landed.entries["data_sequence_number"], needs.no_data_older_than)
+    for landed in files_landed(since.commits, FileAction.ADDED_DATA, ADDS_DATA | REMOVES_DATA):
+        older = pc.less(landed.entries["data_sequence_number"], since.needs.no_data_older_than)
         found = landed.entries.filter(pc.fill_null(older, True))
         if found.num_rows:
             what = "added data files that deletes which it removes apply to"

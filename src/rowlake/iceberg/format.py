@@ -6,23 +6,30 @@ of catalog updates and requirements, and the swap is the catalog's.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.ownership import ownership_of
-from rowlake.catalog.tables import refresh, table_exists
+from rowlake.catalog.tables import create_table, refresh, stage_table, table_exists
+from rowlake.catalog.transaction import admit_write
 from rowlake.iceberg import producer
 from rowlake.iceberg.alter import updates_of
+from rowlake.iceberg.definition import new_definition
+from rowlake.iceberg.evolve import evolve
 from rowlake.iceberg.expire import expiry_of
 from rowlake.iceberg.file_history import ManifestHistory, metadata_facts
-from rowlake.iceberg.history import commits_since
+from rowlake.iceberg.history import commit_of, commits_since
 from rowlake.iceberg.listing import ManifestListing
 from rowlake.iceberg.metadata import view_of
+from rowlake.iceberg.metadata_tables import metadata_table
+from rowlake.iceberg.name_mapping import NAME_MAPPING, default_mapping
 from rowlake.iceberg.reachable import spec_ids_of
 from rowlake.iceberg.refs import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
 
     from rowlake.catalog.handle import IcebergHandle
     from rowlake.iceberg.refs import Updates
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
     from rowlake.model.format import FileListing, Format, LandedCommit, TaskRunner
     from rowlake.model.handle import TableHandle
     from rowlake.model.health import MetadataFacts
-    from rowlake.model.metadata_change import MetadataChange
+    from rowlake.model.metadata_change import MetadataChange, TableDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
@@ -132,6 +139,49 @@ class IcebergFormat:
     def altered(self, handle: TableHandle, payload: Updates) -> TableHandle:
         """Return the table as it will be once updates have landed."""
         return producer.after_updates(_own(handle), payload)
+
+    def commit_of(self, handle: TableHandle, snapshot_id: int) -> LandedCommit:
+        """Return the commit that made a snapshot."""
+        return commit_of(_own(handle), snapshot_id)
+
+    def create(
+        self,
+        catalog: Any,
+        identifier: tuple[str, ...],
+        definition: TableDefinition,
+        *,
+        staged: bool = False,
+    ) -> TableHandle:
+        """Create an empty table; `staged` leaves the creating to the first commit."""
+        make = stage_table if staged else create_table
+        return make(catalog, identifier, new_definition(definition))
+
+    def evolve(self, handle: TableHandle, what: str, change: Callable[[Any], None]) -> TableHandle:
+        """Change the schema or the spec with PyIceberg's builders."""
+        return evolve(_own(handle), what, change)
+
+    def validate_writable(self, handle: TableHandle) -> None:
+        """Refuse a write that the catalog or the transaction would not take."""
+        admit_write(_own(handle))
+
+    def name_mapping(self, handle: TableHandle) -> str:
+        """Return the table's name mapping, else the one that its current names make."""
+        return handle.properties.get(NAME_MAPPING) or default_mapping(_own(handle))
+
+    def metadata_table(
+        self,
+        handle: TableHandle,
+        name: str,
+        *,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+    ) -> pa.Table:
+        """Return one of Iceberg's metadata tables."""
+        return metadata_table(_own(handle), name, snapshot_id=snapshot_id, ref=ref)
+
+    def to_pyiceberg(self, handle: TableHandle) -> Any:
+        """Return PyIceberg's own table object."""
+        return _own(handle).to_pyiceberg()
 
     def file_history(
         self, handle: TableHandle, *, runner: TaskRunner | None = None

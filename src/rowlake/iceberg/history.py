@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.errors import InternalError
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.model.files import Status
@@ -43,16 +46,31 @@ def commits_since(
         before = snapshot.parent_id
     if before != start:
         return None
-    return [landed_commit(handle, snapshot, branch) for snapshot in reversed(since)]
+    reader = _Reader(handle, branch)
+    return [LandedCommit(snapshot, partial(reader.files, snapshot)) for snapshot in reversed(since)]
 
 
-def landed_commit(handle: IcebergHandle, snapshot: SnapshotInfo, branch: str) -> LandedCommit:
-    """Return one snapshot as a commit; entries are read with the branch's view."""
+def commit_of(handle: IcebergHandle, snapshot_id: int) -> LandedCommit:
+    """Return the commit that made a snapshot, on whichever branch."""
+    snapshot = handle.view(snapshot_id=snapshot_id).snapshot
+    if snapshot is None:
+        raise InternalError(f"The view of snapshot {snapshot_id} of {handle.name} has none.")
+    return LandedCommit(snapshot, partial(_Reader(handle, None).files, snapshot))
 
-    def read(action: FileAction) -> dict[int, pa.Table]:
-        return _files(snapshot, handle.view(ref=branch), handle.storage, action)
 
-    return LandedCommit(snapshot, read)
+@dataclass(frozen=True)
+class _Reader:
+    """Reads the files of commits with one view, which is made when it is needed."""
+
+    handle: IcebergHandle
+    branch: str | None
+
+    @cached_property
+    def view(self) -> TableView:
+        return self.handle.view(ref=self.branch)
+
+    def files(self, snapshot: SnapshotInfo, action: FileAction) -> dict[int, pa.Table]:
+        return _files(snapshot, self.view, self.handle.storage, action)
 
 
 def _files(

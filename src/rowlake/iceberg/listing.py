@@ -72,6 +72,11 @@ class ManifestListing:
         counts = pc.add(manifests["added_files_count"], manifests["existing_files_count"])
         return max(pc.sum(counts).as_py() or 0, self._files_read)
 
+    @property
+    def data_spec_ids(self) -> set[int]:
+        """The specs of the manifests that list live data files; none of them is read."""
+        return set(_of(self._kept, DATA)["partition_spec_id"].to_pylist())
+
     def data(self, columns: Iterable[str] | None = None) -> dict[int, pa.Table]:
         """Return the data files of the manifests kept, by spec."""
         found = self._read(_of(self._kept, DATA), columns)

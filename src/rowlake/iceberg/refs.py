@@ -148,17 +148,6 @@ def rollback(handle: IcebergHandle, snapshot_id: int, branch: str = "main") -> U
     return move_ref(handle, branch, snapshot_id)
 
 
-def snapshot_id_before(handle: IcebergHandle, timestamp_ms: int, branch: str = "main") -> int:
-    """Return the newest ancestor of a branch that is older than a time."""
-    metadata = handle.metadata
-    for snapshot in ancestors(metadata, ref_snapshot_id(metadata, branch)):
-        if snapshot.timestamp_ms < timestamp_ms:
-            return snapshot.snapshot_id
-    raise InvalidStatementError(
-        f"Table {handle.name} has no snapshot of {branch} older than {timestamp_ms} ms since 1970."
-    )
-
-
 def fast_forward(handle: IcebergHandle, branch: str, to: str) -> Updates:
     """Move a branch to the head of another one that it is an ancestor of."""
     metadata = handle.metadata

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rowlake.model.expiry import Asked, Expiry
     from rowlake.model.handle import TableHandle
     from rowlake.model.health import MetadataFacts
-    from rowlake.model.metadata_change import MetadataChange
+    from rowlake.model.metadata_change import MetadataChange, TableDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
     from rowlake.model.reachable import FileHistory
@@ -96,6 +96,10 @@ class FileListing(Protocol):
     @property
     def files_considered(self) -> int:
         """How many live data files the view has; call it after `data`."""
+
+    @property
+    def data_spec_ids(self) -> set[int]:
+        """The specs that the live data files are of."""
 
     def data(self, columns: Iterable[str] | None = None) -> dict[int, pa.Table]:
         """Return the data files of the units kept, by spec."""
@@ -249,6 +253,41 @@ class Format(Protocol):
 
     def altered(self, handle: TableHandle, payload: Payload) -> TableHandle:
         """Return the table as it will be once a payload of `alter` has landed."""
+
+    def commit_of(self, handle: TableHandle, snapshot_id: int) -> LandedCommit:
+        """Return the commit that made a snapshot, on whichever branch."""
+
+    def create(
+        self,
+        catalog: Any,
+        identifier: tuple[str, ...],
+        definition: TableDefinition,
+        *,
+        staged: bool = False,
+    ) -> TableHandle:
+        """Create an empty table; `staged` leaves the creating to the first commit."""
+
+    def evolve(self, handle: TableHandle, what: str, change: Callable[[Any], None]) -> TableHandle:
+        """Change the `schema` or the partition `spec` with the format's own builder."""
+
+    def validate_writable(self, handle: TableHandle) -> None:
+        """Refuse a write that could not be committed, before any file is written."""
+
+    def name_mapping(self, handle: TableHandle) -> str:
+        """Return the mapping of names to field ids (JSON) for files that carry no ids."""
+
+    def metadata_table(
+        self,
+        handle: TableHandle,
+        name: str,
+        *,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+    ) -> pa.Table:
+        """Return what the format tells about a table under a name (`snapshots`, `files`, …)."""
+
+    def to_pyiceberg(self, handle: TableHandle) -> Any:
+        """Return the table as PyIceberg's own object, where it is an Iceberg table."""
 
     def file_history(self, handle: TableHandle, *, runner: TaskRunner | None = None) -> FileHistory:
         """Return the files of all snapshots: for expiry, orphan files and erasure."""

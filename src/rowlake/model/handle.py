@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import CorruptTableError
 from rowlake.model.names import quoted
@@ -46,6 +46,7 @@ class TableHandle(ABC):
     """A table as it was when it was loaded; `format.refresh` returns the table as it is now."""
 
     identifier: Identifier
+    catalog: Any  # that knows the table's name
     io_properties: Mapping[str, str]
 
     @property
@@ -87,6 +88,11 @@ class TableHandle(ABC):
     @abstractmethod
     def can(self) -> Capabilities:
         """What the table may hold."""
+
+    @property
+    @abstractmethod
+    def last_updated_ms(self) -> int:
+        """When the table was last changed."""
 
     @property
     @abstractmethod

@@ -6,7 +6,6 @@ impossible moves are `InvalidStatementError` there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,6 +14,8 @@ from rowlake.model.properties import validate_no_secrets
 from rowlake.secrets import redacted_repr
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowlake.model.expiry import Expiry
     from rowlake.model.partition import OrderBy, PartitionBy, PartitionSpec
 

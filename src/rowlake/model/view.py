@@ -44,7 +44,8 @@ class TableView:
 
     `schema` is the one to read with: the current schema for the head of a branch, the
     snapshot's own schema for time travel. `io_properties` are what opens its files
-    (`rowlake.storage`). `can` says what may be written; `name` and `format_version` are for messages.
+    (`rowlake.storage`). `can` says what may be written; `name` and `format_version`
+    are for messages.
     """
 
     name: str

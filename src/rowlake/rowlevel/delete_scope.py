@@ -18,18 +18,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
-
 from rowlake.errors import CommitConflictError, InvalidStatementError
-from rowlake.iceberg.manifest_list import has_live_files, read_manifest_list
-from rowlake.iceberg.manifest_set import is_data
-from rowlake.iceberg.specs import NOTHING, add_unpartitioned_spec, spec_ids
+from rowlake.model.metadata_change import AddSpec
 from rowlake.model.partition import PartitionSpec
+from rowlake.model.predicate import TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rowlake.iceberg.refs import Updates
+    from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
@@ -73,12 +70,9 @@ def delete_scope(
 
 def _used_specs(view: TableView, storage: Storage) -> list[PartitionSpec]:
     """Return the specs that data files have, and the one that new files get."""
-    listed = view.snapshot.manifest_list if view.snapshot else None
-    if len(view.specs) == 1 or listed is None:
+    if len(view.specs) == 1 or view.snapshot is None:
         return [view.spec]
-    manifests = read_manifest_list(listed, storage)
-    live = manifests.filter(pc.and_(is_data(manifests), has_live_files(manifests)))
-    found = {view.default_spec_id, *live["partition_spec_id"].to_pylist()}
+    found = {view.default_spec_id, *view.format.list_files(view, TRUE, storage).data_spec_ids}
     return [view.specs[each] for each in sorted(found)]
 
 
@@ -98,7 +92,7 @@ def _global_scope(view: TableView) -> DeleteScope:
 
 def scope_updates(
     scopes: Sequence[DeleteScope], view: TableView
-) -> Callable[[TableHandle], Updates]:
+) -> Callable[[TableHandle], Payload | None]:
     """Return what lands before the deletes: the spec that they need, if it is not there.
 
     Refuses to go on where a spec came meanwhile: data files of it may hold rows that the deletes
@@ -107,14 +101,17 @@ def scope_updates(
     added = next((scope.added for scope in scopes if scope.added), None)
     by_partition = any(not scope.is_global for scope in scopes)
 
-    def updates(handle: TableHandle) -> Updates:
-        now = spec_ids(handle)
-        is_there = added is not None and now.get(added.spec_id, False)  # by another writer
+    def updates(handle: TableHandle) -> Payload | None:
+        now = handle.view().specs
+        other = now.get(added.spec_id) if added else None
+        is_there = other is not None and other.is_unpartitioned  # by another writer
         known = {*view.specs, added.spec_id} if added and is_there else set(view.specs)
         if now.keys() != known and (by_partition or (added and not is_there)):
             raise CommitConflictError(
                 "equality deletes", handle.name, "its partition spec was changed meanwhile"
             )
-        return NOTHING if added is None or is_there else add_unpartitioned_spec(handle, added)
+        if added is None or is_there:
+            return None
+        return handle.format.alter(handle, AddSpec(added))
 
     return updates

@@ -8,13 +8,14 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowlake.model.format import Capabilities
     from rowlake.model.view import TableView
     from rowlake.verbs.write import WriteOptions
 
@@ -40,7 +41,20 @@ class Deletes(str, enum.Enum):
     VECTOR = "vector"
 
 
+# The versions of Iceberg that have each kind, for messages.
 _VERSIONS = {Deletes.POSITION: (2,), Deletes.EQUALITY: (2, 3), Deletes.VECTOR: (3,)}
+
+
+class Holds(Protocol):
+    """A view or a handle: what the table may hold."""
+
+    @property
+    def can(self) -> Capabilities:
+        """What may be written."""
+
+    @property
+    def format_version(self) -> int:
+        """The version of the format, for messages."""
 
 
 class Way(str, enum.Enum):

@@ -16,6 +16,7 @@ from rowlake.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.partition import PartitionBy
 from rowlake.sql import execute_show as show
 from rowlake.sql import statements as s
@@ -35,7 +36,6 @@ from rowlake.sql.run import run_query
 from rowlake.sql.schema_json import schema_json
 from rowlake.sql.session import Lookup, find_table, need_table, new_name, session_of
 from rowlake.sql.spark_types import columns_of
-from rowlake.verbs.create import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,8 +199,8 @@ def _target_name(lake: Lake, statement: s.CreateTable) -> s.Name:
     return name
 
 
-def _layout(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) -> Layout:
-    return Layout(
+def _layout(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) -> TableDefinition:
+    return TableDefinition(
         schema=schema_json(columns, defaults_of(lake, columns)),
         partition_by=tuple(
             PartitionBy(t.column, t.transform, t.name) for t in statement.partition_by

@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from rowlake.catalog import tables as catalog_tables
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.metadata import snapshot_info
-from rowlake.iceberg.refs import ancestors
 from rowlake.model.names import levels_of, quoted
 from rowlake.model.schema import DOC, WRITE_DEFAULT
 from rowlake.secrets import redacted, without_passwords
@@ -91,18 +89,18 @@ def show_properties(lake: Lake, statement: s.ShowProperties) -> pa.Table:
 
 def table_properties(table: Table) -> dict[str, str]:
     """Return the properties to show, with those that Iceberg's Spark tables add."""
-    metadata = table.handle.metadata
+    handle = table.handle
     added = {
         "format": "iceberg/" + table.properties.get("write.format.default", "parquet"),
-        "format-version": str(metadata.format_version),
-        "current-snapshot-id": str(metadata.current_snapshot_id or "none"),
+        "format-version": str(handle.format_version),
+        "current-snapshot-id": str(handle.current_snapshot_id or "none"),
     }
     return {**redacted(table.properties), **added}
 
 
 def show_columns(lake: Lake, statement: s.ShowColumns) -> pa.Table:
     """SHOW COLUMNS: col_name."""
-    schema = view_of(need_table(lake, statement.name).handle).schema
+    schema = need_table(lake, statement.name).handle.view().schema
     return _strings(col_name=list(schema.arrow.names))
 
 
@@ -217,9 +215,8 @@ def _describe_column(lake: Lake, table: Table, view: TableView, path: Name) -> p
 def describe_history(lake: Lake, statement: s.DescribeHistory) -> pa.Table:
     """DESCRIBE HISTORY: one row per snapshot of the current line, newest first."""
     table = need_table(lake, statement.name)
-    metadata = table.handle.metadata
-    line = ancestors(metadata, metadata.current_snapshot_id)
-    rows = [snapshot_info(found) for found in islice(line, statement.limit)]
+    handle = table.handle
+    rows = list(islice(handle.ancestors(handle.current_snapshot_id), statement.limit))
     times = [dt.datetime.fromtimestamp(row.timestamp_ms / 1000, dt.timezone.utc) for row in rows]
     summary = [list(redacted(row.summary).items()) for row in rows]
     return pa.table(

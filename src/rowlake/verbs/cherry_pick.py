@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.commit.history import files_landed
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import InvalidStatementError, shown
-from rowlake.iceberg.metadata import snapshot_info
-from rowlake.iceberg.refs import NOTHING, move_ref, ref_snapshot_id
 from rowlake.model.change import Change, Operation
-from rowlake.model.files import WRITTEN_FILES, Status
+from rowlake.model.files import WRITTEN_FILES
+from rowlake.model.format import FileAction
+from rowlake.model.metadata_change import MoveRef
 from rowlake.model.result import Result
 from rowlake.model.values import encode_partitions
-from rowlake.storage.files import Storage
 from rowlake.verbs.outcome import commit_or_raise
 
 if TYPE_CHECKING:
-    from rowlake.iceberg.refs import Updates
+    from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
     from rowlake.model.view import SnapshotInfo
 
@@ -38,7 +36,7 @@ def publish(handle: TableHandle, wap_id: str, branch: str) -> tuple[TableHandle,
     """Cherry-pick the snapshot that was staged under a write-audit-publish id."""
     staged = [
         snapshot.snapshot_id
-        for snapshot in map(snapshot_info, handle.snapshots)
+        for snapshot in handle.snapshots
         if snapshot.summary.get(WAP_ID) == wap_id
     ]
     if not staged:
@@ -53,12 +51,10 @@ def publish(handle: TableHandle, wap_id: str, branch: str) -> tuple[TableHandle,
 
 def cherry_pick(handle: TableHandle, snapshot_id: int, branch: str) -> tuple[TableHandle, Result]:
     """Bring the change of one snapshot onto a branch."""
-    metadata = handle.metadata
-    found = metadata.snapshot_by_id(snapshot_id)
-    if found is None:
+    snapshot = handle.snapshot(snapshot_id)
+    if snapshot is None:
         raise InvalidStatementError(f"Table {handle.name} has no snapshot {snapshot_id}.")
-    snapshot = snapshot_info(found)
-    head = ref_snapshot_id(metadata, branch)
+    head = handle.head_of(branch)
     _validate_not_applied(handle, snapshot, head)
     if snapshot.parent_id == head:
         moved = commit_metadata(
@@ -75,23 +71,22 @@ def cherry_pick(handle: TableHandle, snapshot_id: int, branch: str) -> tuple[Tab
     return _append_again(handle, snapshot, branch)
 
 
-def _forward(newest: TableHandle, snapshot: SnapshotInfo, branch: str) -> Updates:
+def _forward(newest: TableHandle, snapshot: SnapshotInfo, branch: str) -> Payload | None:
     """Move the branch to the snapshot, unless another commit came between."""
     if newest.head_of(branch) != snapshot.parent_id:
-        return NOTHING
-    return move_ref(newest, branch, snapshot.snapshot_id)
+        return None
+    return newest.format.alter(newest, MoveRef(branch, snapshot.snapshot_id))
 
 
 def _validate_not_applied(handle: TableHandle, snapshot: SnapshotInfo, head: int | None) -> None:
-    ancestors = [one.snapshot_id for one in handle.ancestors(head)]
-    if snapshot.snapshot_id in ancestors:
+    ancestors = list(handle.ancestors(head))
+    if snapshot in ancestors:
         raise InvalidStatementError(
             f"Snapshot {snapshot.snapshot_id} is in the history of the branch already."
         )
     wap_id = snapshot.summary.get(WAP_ID)
     for ancestor in ancestors:
-        known = handle.snapshot(ancestor)
-        summary = snapshot_info(known).summary if known else {}
+        summary = ancestor.summary
         picked = summary.get(SOURCE_SNAPSHOT_ID) == str(snapshot.snapshot_id)
         published = wap_id is not None and wap_id in (
             summary.get(WAP_ID),
@@ -100,25 +95,17 @@ def _validate_not_applied(handle: TableHandle, snapshot: SnapshotInfo, head: int
         if picked or published:
             raise InvalidStatementError(
                 f"The change of snapshot {snapshot.snapshot_id} was published already, "
-                f"as snapshot {ancestor}."
+                f"as snapshot {ancestor.snapshot_id}."
             )
 
 
 def _append_again(
     handle: TableHandle, snapshot: SnapshotInfo, branch: str
 ) -> tuple[TableHandle, Result]:
-    view = handle.view()
-    storage = Storage(view.io_properties)
-    landed = files_landed(
-        view,
-        [snapshot],
-        storage,
-        content=0,
-        status=Status.ADDED,
-        operations=frozenset({"append"}),
-    )
+    storage = handle.storage
+    landed = handle.format.commit_of(handle, snapshot.snapshot_id).read(FileAction.ADDED_DATA)
     added = pa.concat_tables(
-        [WRITTEN_FILES.empty_table(), *(written_from_entries(part.entries) for part in landed)]
+        [WRITTEN_FILES.empty_table(), *map(written_from_entries, landed.values())]
     )
     extra = {SOURCE_SNAPSHOT_ID: str(snapshot.snapshot_id)}
     if WAP_ID in snapshot.summary:

@@ -1,38 +1,35 @@
 """CREATE TABLE … AS SELECT and REPLACE TABLE … AS SELECT: schema and rows in one commit.
 
-Comes in: a layout and rows. Goes out: the handle of the table and a `Result`. Until the commit
+Comes in: a definition and rows. Goes out: the handle of the table and a `Result`. Until the commit
 lands, a table that is to be replaced is as it was, and one that is to be created is not there.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog import tables as catalog_tables
-from rowlake.catalog.metadata import apply_updates
 from rowlake.errors import CommitConflictError
 from rowlake.model.change import Change, Operation
+from rowlake.model.metadata_change import Redefine
 from rowlake.model.result import Result
 from rowlake.storage.files import Storage
-from rowlake.verbs.create import create_table, replacing_updates
+from rowlake.verbs.create import create_table
 from rowlake.verbs.outcome import Phases
 from rowlake.verbs.write import WriteOptions, committed_result, write_rows
 
 if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
-
     from rowlake.engine.spark import Engine
-    from rowlake.iceberg.refs import Updates
+    from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
-    from rowlake.verbs.create import Layout
+    from rowlake.model.metadata_change import TableDefinition
 
 
 def create_table_as(
-    catalog: Catalog,
+    catalog: Any,
     engine: Engine,
     identifier: tuple[str, ...],
-    layout: Layout,
+    definition: TableDefinition,
     rows: Any,
 ) -> tuple[TableHandle, Result]:
     """Create a table that holds these rows, or replace one, atomically."""
@@ -41,24 +38,23 @@ def create_table_as(
     handle = (
         catalog_tables.load_table(catalog, identifier)
         if known
-        else create_table(catalog, identifier, layout, staged=True)
+        else create_table(catalog, identifier, definition, staged=True)
     )
-    staged = _replaced(handle, layout) if known else handle
+    staged = _redefined(handle, definition) if known else handle
     view = staged.view()
     with phases.phase("write"):
         written = write_rows(view, engine, rows, WriteOptions())
     if not written.num_rows:
-        made = create_table(catalog, identifier, layout, replace=known)
+        made = create_table(catalog, identifier, definition, replace=known)
         return made, Result("create", seconds=phases.total, phases=phases.seconds)
 
-    def first(newest: TableHandle) -> Updates:
-        updates, requirements = replacing_updates(newest, layout)
-        changed = apply_updates(newest.metadata, newest.metadata_location, updates)
-        if changed.schema().fields != staged.metadata.schema().fields:
+    def first(newest: TableHandle) -> Payload | None:
+        payload = newest.format.alter(newest, Redefine(definition))
+        if _redefined(newest, definition).view().schema != view.schema:
             raise CommitConflictError(
                 "REPLACE TABLE", newest.name, "its schema was changed meanwhile"
             )
-        return updates, requirements
+        return payload
 
     change = Change(Operation.APPEND, added_data=written)
     storage = Storage(view.io_properties)
@@ -67,7 +63,6 @@ def create_table_as(
     )
 
 
-def _replaced(handle: TableHandle, layout: Layout) -> TableHandle:
-    updates, _ = replacing_updates(handle, layout)
-    changed = apply_updates(handle.metadata, handle.metadata_location, updates)
-    return replace(handle, metadata=changed)
+def _redefined(handle: TableHandle, definition: TableDefinition) -> TableHandle:
+    payload = handle.format.alter(handle, Redefine(definition))
+    return handle if payload is None else handle.format.altered(handle, payload)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.name_mapping import NAME_MAPPING, default_mapping, ensure_mapping
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES
+from rowlake.model.metadata_change import AddNameMapping
 from rowlake.model.result import Result
 from rowlake.storage.files import Storage
 from rowlake.verbs.adopt import AdoptContext, AdoptTask, adopt_kernel
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowlake.engine.spark import Engine
-    from rowlake.iceberg.refs import Updates
+    from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
     from rowlake.model.partition import PartitionSpec
     from rowlake.model.view import TableView
@@ -87,17 +87,17 @@ def added(
     files, partitions = partitioned(view, spec, files, partition_filter)
     storage = Storage(view.io_properties)
     checked = check_duplicates(view, files, storage) if checks_duplicates else None
-    mapping = view.properties.get(NAME_MAPPING) or default_mapping(handle)
+    mapping = handle.format.name_mapping(handle)
     with phases.phase("read footers"):
         context = _context(view, spec, mapping)
         written = engine_rows(engine, context, files, partitions, spec.spec_id, options)
 
-    def first(newest: TableHandle) -> Updates:
+    def first(newest: TableHandle) -> Payload | None:
         if checks_duplicates:
             after = view_for_write(newest, options.branch)
             if after.snapshot_id != checked:
                 check_duplicates(after, files, storage)
-        return ensure_mapping(newest)
+        return newest.format.alter(newest, AddNameMapping())
 
     change = Change(
         Operation.APPEND,

@@ -8,18 +8,19 @@ and the files are as they were.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rowlake.catalog import tables as catalog_tables
 from rowlake.errors import InvalidStatementError, SchemaMismatchError
+from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.partition import PartitionBy
 from rowlake.model.schema import Schema
 from rowlake.storage.files import Storage
 from rowlake.storage.locations import split
 from rowlake.verbs.adopt import SCHEMAS, AdoptContext, schema_kernel
-from rowlake.verbs.create import Layout, already_there, create_table
+from rowlake.verbs.create import already_there, create_table
 from rowlake.verbs.folders import inferred_types, source_files
 from rowlake.verbs.ingest import added, checked_format, cost_of, tasks_of
 from rowlake.verbs.outcome import Phases
@@ -27,8 +28,6 @@ from rowlake.verbs.write import WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from pyiceberg.catalog import Catalog
 
     from rowlake.engine.spark import Engine
     from rowlake.model.handle import TableHandle
@@ -39,7 +38,7 @@ SNAPSHOT_PROPERTIES = {"gc.enabled": "false", "snapshot": "true"}
 
 
 def snapshot_table(
-    catalog: Catalog,
+    catalog: Any,
     engine: Engine,
     source: str,
     identifier: tuple[str, ...],
@@ -52,14 +51,14 @@ def snapshot_table(
 
     The new table never deletes them (`gc.enabled` is false).
     """
-    layout = Layout(
+    layout = TableDefinition(
         None, properties={**(properties or {}), **SNAPSHOT_PROPERTIES}, location=location
     )
     return _over_directory(catalog, engine, source, identifier, layout, file_format, apart=True)
 
 
 def migrate(
-    catalog: Catalog,
+    catalog: Any,
     engine: Engine,
     source: str,
     identifier: tuple[str, ...],
@@ -68,16 +67,18 @@ def migrate(
     file_format: str | None = None,
 ) -> tuple[TableHandle, Result]:
     """Make a directory a table, in place: its files become the table's own."""
-    layout = Layout(None, properties={**(properties or {}), "migrated": "true"}, location=source)
+    layout = TableDefinition(
+        None, properties={**(properties or {}), "migrated": "true"}, location=source
+    )
     return _over_directory(catalog, engine, source, identifier, layout, file_format, apart=False)
 
 
 def _over_directory(
-    catalog: Catalog,
+    catalog: Any,
     engine: Engine,
     source: str,
     identifier: tuple[str, ...],
-    layout: Layout,
+    layout: TableDefinition,
     file_format: str | None,
     *,
     apart: bool,

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import InvalidStatementError, shown
-from rowlake.iceberg.manifest_list import read_manifest_list
-from rowlake.iceberg.manifest_reader import read_manifests
+from rowlake.model.predicate import TRUE
 from rowlake.storage.locations import S3, split
 from rowlake.verbs.folders import inferred_types
 from rowlake.verbs.partition_texts import encoded_partitions
@@ -102,14 +101,11 @@ def partitioned(
 
 def check_duplicates(view: TableView, files: Sequence[SourceFile], storage: Storage) -> int | None:
     """Refuse files that are in the table already; return the snapshot that was looked at."""
-    if view.snapshot is None or view.snapshot.manifest_list is None:
-        return view.snapshot_id
-    manifests = read_manifest_list(view.snapshot.manifest_list, storage)
-    data = manifests.filter(pc.equal(manifests["content"], 0))
     spellings = {spelling: f.location for f in files for spelling in _spellings(f.location)}
     wanted = pa.array(list(spellings), pa.string())
+    listed = view.format.list_files(view, TRUE, storage).data(["location"])
     twice: set[str] = set()
-    for entries in read_manifests(data, view, storage, columns=["location"]).values():
+    for entries in listed.values():
         known = entries["location"].filter(pc.is_in(entries["location"], wanted))
         twice.update(spellings[location] for location in known.to_pylist())
     if twice:

@@ -1,6 +1,6 @@
 """The metadata table `position_deletes`: one row per deleted position.
 
-Comes in: the manifests of a snapshot. Goes out: what its position delete files and deletion
+Comes in: a table at a snapshot. Goes out: what its position delete files and deletion
 vectors delete, with the columns of Iceberg's `PositionDeletesTable`. The deleted `row` itself is
 always null: writers of today do not keep it.
 """
@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.model.files import Content, DeleteFile
+from rowlake.model.files import Content, DeleteFile, files_schema
+from rowlake.model.predicate import TRUE
+from rowlake.model.unified_partition import in_unified_partition, unified_partition_type
 from rowlake.scan.deletes import all_positions
-from rowlake.verbs.inspect_files import live_entries, unified_partition_type
 
 if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
 
-DELETE_MANIFEST = 1
 _FACTS = (
     "location",
     "file_format",
@@ -33,10 +33,12 @@ _FACTS = (
 )
 
 
-def position_deletes(view: TableView, manifests: pa.Table, storage: Storage) -> pa.Table:
+def position_deletes(view: TableView, storage: Storage) -> pa.Table:
     """Return every position deleted at a snapshot; reads all its position delete files."""
-    listed = manifests.filter(pc.equal(manifests["content"], DELETE_MANIFEST))
-    entries = live_entries(view, listed, storage)
+    unified = unified_partition_type(view)
+    listed = view.format.list_files(view, TRUE, storage).deletes()
+    parts = [in_unified_partition(files, view, key, unified) for key, files in listed.items()]
+    entries = pa.concat_tables([files_schema(unified).empty_table(), *parts])
     entries = entries.filter(pc.equal(entries["content"], int(Content.POSITION_DELETES)))
     schema = _schema(view)
     parts = [

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.transaction import HoldingCatalog
     from rowlake.commit.data import Committed, Rebasing
-    from rowlake.iceberg.refs import Updates
     from rowlake.model.change import Change
+    from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
     from rowlake.storage.files import Storage
 
@@ -58,7 +58,7 @@ def commit_or_raise(
     operation: str,
     *,
     keep_files: bool = False,
-    first: Callable[[TableHandle], Updates] | None = None,
+    first: Callable[[TableHandle], Payload | None] | None = None,
     rebase: Rebasing | None = None,
 ) -> tuple[TableHandle, Committed]:
     """Commit a change; on a conflict remove the files that it wrote, and raise.

@@ -32,12 +32,12 @@ from rowlake.model.task import (
     SPEC_ID_COLUMN_ID,
     ScanContext,
 )
+from rowlake.model.unified_partition import unified_partition_type
 from rowlake.plan.files import plan_files
 from rowlake.plan.tasks import scan_tasks
 from rowlake.prune.bind import bind, resolve
 from rowlake.scan.kernel import output_schema, scan_kernel
 from rowlake.storage.files import Storage
-from rowlake.verbs.inspect_files import unified_partition_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.catalog.transaction import admit_write
 from rowlake.engine.spark import Spread
 from rowlake.errors import InvalidStatementError, RowlakeError
-from rowlake.iceberg.metadata import snapshot_info
 from rowlake.model.change import Change, Isolation, Operation, Requirements, no_files
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.predicate import TRUE
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rowlake.engine.spark import Engine
-    from rowlake.iceberg.refs import Updates
+    from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
@@ -178,13 +176,13 @@ def _replacing(
 
 def view_for_write(handle: TableHandle, branch: str) -> TableView:
     """Return the head of the branch that is to be written."""
-    admit_write(handle)
+    handle.format.validate_writable(handle)
     ref = handle.refs.get(branch)
     if ref is None and branch != "main":
         raise InvalidStatementError(
             f"Table {handle.name} has no branch {branch}. Create it with create_branch."
         )
-    if ref is not None and ref.snapshot_ref_type == "tag":
+    if ref is not None and ref.is_tag:
         raise InvalidStatementError(f"{branch} is a tag of {handle.name}; tags cannot be written.")
     return handle.view(ref=branch if ref else None)
 
@@ -290,13 +288,13 @@ def committed_result(
     operation: str,
     phases: Phases,
     *,
-    first: Callable[[TableHandle], Updates] | None = None,
+    first: Callable[[TableHandle], Payload | None] | None = None,
 ) -> tuple[TableHandle, Result]:
-    """Commit a change and say what it did; `first` makes updates that land with it."""
+    """Commit a change and say what it did; `first` makes a metadata change that lands with it."""
     with phases.phase("commit"):
         landed, committed = commit_or_raise(handle, change, storage, operation, first=first)
     snapshot = landed.snapshot(committed.snapshot_id)
-    counted = snapshot_info(snapshot).summary if snapshot else {}
+    counted = snapshot.summary if snapshot else {}
     added = change.added_data if change.added_data is not None else no_files()
     return landed, Result(
         operation=operation,

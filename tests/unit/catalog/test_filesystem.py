@@ -14,8 +14,8 @@ from rowlake.catalog import tables, versions
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.open import open_catalog
-from rowlake.model.outcome import Landed
 from rowlake.errors import InvalidStatementError, StorageError
+from rowlake.model.outcome import Landed
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from rowlake.catalog import commit as commit_module
 from rowlake.catalog.handle import IcebergHandle
 from rowlake.catalog.many import AllLanded, TableChange, commit_many
 from rowlake.catalog.metadata import Definition, apply_updates, new_metadata
-from rowlake.model.outcome import Conflict, Unknown
 from rowlake.errors import UnsupportedFeatureError
+from rowlake.model.outcome import Conflict, Unknown
 
 
 @dataclass

@@ -15,9 +15,9 @@ import pytest
 
 from rowlake.commit import loop
 from rowlake.errors import CommitConflictError, InvalidStatementError, SchemaMismatchError
+from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.predicate import Leaf, Op
 from rowlake.verbs import alter, create_as, write
-from rowlake.verbs.create import Layout
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 from tests.parts.failing import stray_files
 
@@ -309,7 +309,7 @@ def test_a_rollback_meanwhile_is_kept_below_an_append(table, other, monkeypatch,
 
 
 def test_a_table_made_meanwhile_is_never_filled_by_a_create_as(lake, monkeypatch) -> None:
-    layout = Layout(SALES)
+    layout = TableDefinition(SALES)
     made = []
 
     def make() -> None:
@@ -338,7 +338,7 @@ def test_a_replace_as_gives_up_when_the_schema_changed_meanwhile(
         stopped_at(monkeypatch, (create_as, "write_rows"), add_column),
         pytest.raises((CommitConflictError, SchemaMismatchError)),
     ):
-        lake.create_table_as(NAME, new, Layout(new.schema), replace=True)
+        lake.create_table_as(NAME, new, TableDefinition(new.schema), replace=True)
     assert rows_of(table.arrow().drop_columns(["extra"])) == together(sales(8))
     assert stray_files(tmp_path, None, NAME) == set()
 
@@ -349,7 +349,7 @@ def test_a_replace_as_keeps_the_history_of_rows_appended_meanwhile(
 ) -> None:
     new = pa.table({"id": pa.array([1]), "more": pa.array(["x"])})
     with stopped_at(monkeypatch, phase, lambda: other.append(sales(4, 100))):
-        lake.create_table_as(NAME, new, Layout(new.schema), replace=True)
+        lake.create_table_as(NAME, new, TableDefinition(new.schema), replace=True)
     replaced = lake.table(NAME)
     assert replaced.arrow().to_pylist() == [{"id": 1, "more": "x"}]
     appended = replaced.snapshots()[1].snapshot_id

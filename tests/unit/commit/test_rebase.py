@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rowlake.model.outcome import Conflict, Landed
 from rowlake.commit import loop, rebase
 from rowlake.commit.loop import Refused
 from rowlake.errors import CommitConflictError, StorageError
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.files import WRITTEN_FILES
+from rowlake.model.outcome import Conflict, Landed
 from rowlake.model.predicate import Leaf, Op
 from rowlake.storage.files import Storage
 from rowlake.verbs.write import WriteOptions, write_rows

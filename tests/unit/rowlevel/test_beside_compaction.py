@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from rowlake.model.outcome import Landed
 from rowlake.commit import loop
 from rowlake.errors import CommitConflictError
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Isolation, Operation
 from rowlake.model.merge import Action, When
+from rowlake.model.outcome import Landed
 from rowlake.model.predicate import Leaf, Op
 from rowlake.prune.bind import bind
 from rowlake.rowlevel.change import change_rows, find_again

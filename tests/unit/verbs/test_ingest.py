@@ -308,8 +308,8 @@ def test_files_are_found_by_name_after_the_column_is_renamed(lake, plain):
 
 
 def test_a_lost_commit_never_deletes_the_files(lake, plain, monkeypatch):
-    from rowlake.model.outcome import Conflict
     from rowlake.commit import loop
+    from rowlake.model.outcome import Conflict
 
     table = lake.create_table("shop.sales", SALES, properties={"commit.retry.num-retries": "0"})
     pq.write_table(sales(4), plain / "f.parquet")

@@ -9,13 +9,13 @@ import pytest
 
 from rowlake.engine.worker import as_table, pack, unpack
 from rowlake.errors import CorruptTableError
+from rowlake.iceberg import manifest_read as module
 from rowlake.iceberg.cache import default_cache
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.predicate import Leaf, Op
 from rowlake.plan.files import DELETE_COLUMNS, FILE_COLUMNS, live_manifests, plan_files
 from rowlake.storage.files import Storage
-from rowlake.iceberg import manifest_read as module
 from tests.lakes import SALES, make_lake, sales
 
 if TYPE_CHECKING:

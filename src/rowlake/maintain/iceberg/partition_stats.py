@@ -37,8 +37,8 @@ from rowlake.maintain.iceberg.handles import iceberg_handle
 from rowlake.maintain.iceberg.table_stats import removed_on_failure
 from rowlake.model.files import MANIFESTS
 from rowlake.model.report import Report
+from rowlake.model.unified_partition import unified_partition_type
 from rowlake.storage.files import Storage
-from rowlake.verbs.inspect_files import unified_partition_type
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import IcebergHandle

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.iceberg.manifest_reader import read_manifests
+from rowlake.iceberg.readable_metrics import readable_metrics
 from rowlake.model.files import files_schema
 from rowlake.model.properties import MOST
-from rowlake.model.transform import partition_type
-from rowlake.verbs.readable_metrics import readable_metrics
+from rowlake.model.unified_partition import in_unified_partition, unified_partition_type
 
 if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
@@ -71,52 +71,16 @@ def file_table(
     return _entry_rows(entries, view) if name.endswith("entries") else _file_rows(entries, view)
 
 
-def unified_partition_type(view: TableView) -> pa.StructType:
-    """Return the struct of the partition fields of all specs, by field id."""
-    fields: dict[int, pa.Field] = {}
-    for spec_id in sorted(view.specs):
-        spec = view.specs[spec_id]
-        of_spec = partition_type(spec, view.schema, view.schemas.values())
-        for described, field in zip(spec.fields, of_spec, strict=True):
-            if described.transform != "void" or described.field_id not in fields:
-                fields[described.field_id] = field
-    return pa.struct([fields[key] for key in sorted(fields)])
-
-
-def live_entries(view: TableView, manifests: pa.Table, storage: Storage) -> pa.Table:
-    """Return the live entries of manifests of any spec, with the partition struct of all specs."""
-    return _entries(view, manifests, storage, live_only=True)
-
-
 def _entries(
     view: TableView, manifests: pa.Table, storage: Storage, *, live_only: bool
 ) -> pa.Table:
     unified = unified_partition_type(view)
     found = read_manifests(manifests, view, storage, live_only=live_only)
     parts = [files_schema(unified).empty_table()]
-    parts += [_unified(entries, view, spec_id, unified) for spec_id, entries in found.items()]
+    parts += [
+        in_unified_partition(entries, view, spec_id, unified) for spec_id, entries in found.items()
+    ]
     return pa.concat_tables(parts)
-
-
-def _unified(entries: pa.Table, view: TableView, spec_id: int, unified: pa.StructType) -> pa.Table:
-    """Return entries with the partition struct of all specs; other specs' fields are null."""
-    partitions = entries["partition"].combine_chunks()
-    own = {field.field_id: index for index, field in enumerate(view.specs[spec_id].fields)}
-    columns = []
-    for field in unified:
-        index = own.get(int(field.metadata[b"PARQUET:field_id"]))
-        values = None if index is None else partitions.field(index)
-        columns.append(
-            pa.nulls(entries.num_rows, field.type) if values is None else values.cast(field.type)
-        )
-    struct = (
-        pa.StructArray.from_arrays(columns, fields=list(unified))
-        if columns
-        else pa.array([{}] * entries.num_rows, unified)
-    )
-    layout = files_schema(unified)
-    index = entries.schema.get_field_index("partition")
-    return entries.set_column(index, layout.field("partition"), struct).cast(layout)
 
 
 def _file_columns(entries: pa.Table) -> dict[str, Any]:
