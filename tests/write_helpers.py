@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.iceberg.capabilities import capabilities_of
+from rowlake.iceberg.format import ICEBERG
 from rowlake.model.partition import PartitionField, PartitionSpec, SortOrder
 from rowlake.model.schema import FIELD_ID, TYPE_NAME, Schema
 from rowlake.model.view import TableView
@@ -67,6 +69,8 @@ def view_of(
         default_sort_order_id=order.order_id,
         properties=properties or {},
         snapshot=None,
+        format=ICEBERG,
+        can=capabilities_of(format_version),
     )
 
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rowlake.commit import loop
+from rowlake.commit import data
+from rowlake.commit.phases import Phase
 from rowlake.commit.rebase import Rebase
 from rowlake.errors import CommitConflictError
 from tests.lakes import SALES, make_lake, sales
+from tests.parts import stopping
 from tests.parts.failing import stray_files
 
 if TYPE_CHECKING:
@@ -25,12 +27,13 @@ if TYPE_CHECKING:
 
 NAME = "shop.sales"
 ROWS = 40
-PHASES: dict[str, tuple[Any, str]] = {
-    "written": (loop, "prepare"),
-    "checked": (loop, "find_breach"),
+# Phases, and steps between two of them.
+PHASES: dict[str, Phase | tuple[Any, str]] = {
+    "written": Phase.WRITTEN,
+    "checked": (data, "find_breach"),
     "merged": (Rebase, "onto"),
-    "produced": (loop, "produce"),
-    "validated": (loop, "head_requirements"),
+    "validated": Phase.VALIDATED,
+    "produced": Phase.PRODUCED,
 }
 MARK, REWRITE = "merge-on-read", "copy-on-write"
 
@@ -59,7 +62,13 @@ def table(lake, request):
 @contextmanager
 def stopped_at(monkeypatch: Any, phase: str, others: list[Callable[[], Any]]) -> Iterator[None]:
     """Run the next of `others` whenever the writer inside the block has passed the phase."""
-    owner, name = PHASES[phase]
+    wanted = PHASES[phase]
+    if isinstance(wanted, Phase):
+        waiting = [lambda: others.pop(0)()] * len(others)
+        with stopping.stopped_at(wanted, *waiting):
+            yield
+        return
+    owner, name = wanted
     whole = getattr(owner, name)
     with monkeypatch.context() as patch:
 

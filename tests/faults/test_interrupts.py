@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from rowlake.catalog import sql as catalog_sql
-from rowlake.commit import loop
+from rowlake.commit import data
 from rowlake.iceberg import manifest_set, producer
+from rowlake.iceberg.format import IcebergFormat
 from rowlake.lake import connect
 from rowlake.write import output
 from tests.faults.operations import NAME, OPERATIONS, make_table
@@ -46,14 +47,14 @@ def stop(*_: object, **__: object) -> None:
         (output.OpenFile, "write"),
         (output.OpenFile, "close"),
         (output.TaskFiles, "written"),
-        (loop, "prepare"),
+        (IcebergFormat, "prepare"),
         (manifest_set, "write_manifests"),
-        (loop, "find_breach"),
-        (loop, "resolved"),
-        (loop, "produce"),
+        (data, "find_breach"),
+        (data, "resolved"),
+        (IcebergFormat, "produce"),
         (producer, "write_manifest_list"),
         (producer, "summary_of"),
-        (loop, "head_requirements"),
+        (producer, "head_requirements"),
     ],
     ids=lambda each: each if isinstance(each, str) else each.__name__.split(".")[-1],
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from rowlake.commit.phases import Phase
 from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.verbs.write import WriteOptions
 from tests.parts.java_tables import commit_equality_deletes, load
@@ -210,13 +211,13 @@ def test_java_deletes_between_planning_and_commit(lake, java, name, version, mon
     table = lake.table(name)
     expected = {row[0] for row in check_same_rows(lake, java, name)} - {30, 31, 130}
     delete = f"DELETE FROM java.{name} WHERE id IN (30, 31, 130)"
-    with stopped_at(monkeypatch, "prepare", lambda: java(delete)), in_tasks(monkeypatch):
+    with stopped_at(Phase.WRITTEN, lambda: java(delete)), in_tasks(monkeypatch):
         assert table.rewrite_position_delete_files().rewritten_delete_files_count == 10
     assert {row[0] for row in check_same_rows(lake, java, name)} == expected
     upsert(lake, name, 40, 10)
     expected |= set(range(40, 50))
     delete = f"DELETE FROM java.{name} WHERE id IN (32, 45)"
-    with stopped_at(monkeypatch, "prepare", lambda: java(delete)), in_tasks(monkeypatch):
+    with stopped_at(Phase.WRITTEN, lambda: java(delete)), in_tasks(monkeypatch):
         assert table.convert_equality_deletes().rows_deleted > 0
     left = check_same_rows(lake, java, name)
     assert {row[0] for row in left} == expected - {32, 45}

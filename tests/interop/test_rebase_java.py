@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rowlake.commit import loop
+from rowlake.commit.phases import Phase
 from tests.parts.rows import rows_of
+from tests.parts.stopping import stopped_at
 
 
 @pytest.mark.parametrize("granularity", ["file", "partition"])
@@ -22,21 +23,14 @@ def test_java_reads_marks_that_were_merged_on_a_retry(
         "FROM range(0, 200)"
     )
     java(f"DELETE FROM java.{name} WHERE id < 4")
-    prepare, others = loop.prepare, ["java", "rowlake"]
 
-    def overtaken(*args, **kwargs):
-        monkeypatch.setattr(loop, "prepare", prepare)
-        prepared = prepare(*args, **kwargs)
-        for other in others:
-            if other == "java":
-                java(f"DELETE FROM java.{name} WHERE id = 10 OR id = 11")
-            else:
-                lake.table(name).delete("id = 20 OR id = 21", mode="merge-on-read")
-        return prepared
+    def overtake() -> None:
+        java(f"DELETE FROM java.{name} WHERE id = 10 OR id = 11")
+        lake.table(name).delete("id = 20 OR id = 21", mode="merge-on-read")
 
-    monkeypatch.setattr(loop, "prepare", overtaken)
     table = lake.table(name)
-    assert table.delete("id >= 30 AND id < 34", mode="merge-on-read").retries == 1
+    with stopped_at(Phase.WRITTEN, overtake):
+        assert table.delete("id >= 30 AND id < 34", mode="merge-on-read").retries == 1
     gone = {0, 1, 2, 3, 10, 11, 20, 21, 30, 31, 32, 33}
     java(f"REFRESH TABLE java.{name}")
     theirs = rows_of(java(f"SELECT id FROM java.{name}"))

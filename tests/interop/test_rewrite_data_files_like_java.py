@@ -7,9 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowlake.commit import loop
+from rowlake.commit.phases import Phase
 from tests.parts.java_tables import commit_equality_deletes, load
 from tests.parts.rows import rows_of
+from tests.parts.stopping import stopped_at
 
 OUTPUT = {
     "rewritten_data_files_count": "int",
@@ -175,18 +176,17 @@ def test_java_applies_deletes_that_land_while_we_compact(
 ):
     make(spark, java, name, version)
     before = check(lake, java, name, version)
-    run = loop.Commit.run
 
-    def overtaken(self, handle):
-        monkeypatch.setattr(loop.Commit, "run", run)
+    def overtake() -> None:
         equality_delete(spark, java, name, [11, 333, 565], "p=1")
         java(f"REFRESH TABLE java.{name}")
         java(f"DELETE FROM java.{name} WHERE id IN (20, 21, 400)")
-        return run(self, handle)
 
-    monkeypatch.setattr(loop.Commit, "run", overtaken)
     columns = ["id", "v"] if order == "zorder" else None
-    report = lake.table(name).rewrite_data_files(order, columns, options={"rewrite-all": "true"})
+    with stopped_at(Phase.WRITTEN, overtake):
+        report = lake.table(name).rewrite_data_files(
+            order, columns, options={"rewrite-all": "true"}
+        )
     # Ordered rows are found again by their ids, which version 3 has.
     assert (report.given_up_files_count, report.rewritten_data_files_count) == (0, 14)
     gone = {11, 333, 565, 20, 21, 400}

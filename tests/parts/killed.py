@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.filesystem_backend import FileSystemBackend
 from rowlake.catalog.sql import SqlBackend
-from rowlake.commit import loop
+from rowlake.commit.phases import Phase
 from rowlake.lake import connect
 from rowlake.storage.files import Storage
 from tests.parts.preloaded import forking
+from tests.parts.stopping import stopped_at
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -95,19 +96,14 @@ def _write(work: Work, warehouse: str, death: Death, answer: Connection) -> None
     steps = Steps(death)
     for owner, method in STEPS:
         steps.watch(owner, method)
-    produce = loop.produce
 
-    def overtaken(*args: Any, **kwargs: Any) -> Any:
-        loop.produce = produce
-        made = produce(*args, **kwargs)
+    def overtake() -> None:
         steps.armed = False
         with connect(warehouse, work.catalog) as lake:
             lake.table(work.name).delete("id = 5", mode="merge-on-read")
         steps.armed = True
-        return made
 
-    loop.produce = overtaken
-    with connect(warehouse, work.catalog) as lake:
+    with connect(warehouse, work.catalog) as lake, stopped_at(Phase.PRODUCED, overtake):
         steps.armed = True
         eval(work.operation, {"table": lake.table(work.name)})
         answer.send(steps.count)

@@ -43,7 +43,7 @@ def add_position_deletes(
     """Commit position delete files (as of format version 2) for sets of rows of data files."""
     known = places_of(table) | dict(places or {})
     storage = Storage({})
-    writer = MarkWriter(f"{table.location}/data", 2, granularity, storage)
+    writer = MarkWriter(f"{table.location}/data", False, granularity, storage)
     written = [
         writer.write(
             [

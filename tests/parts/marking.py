@@ -73,7 +73,7 @@ def marking(
             partition = _encoded(files, number)
             marks.append(Marked(row["location"], spec_id, partition, every))
             removed |= {one.key for one in old if one.referenced_data_file}
-    writer = MarkWriter(f"{view.location}/data", view.format_version, granularity, storage)
+    writer = MarkWriter(f"{view.location}/data", view.can.deletion_vectors, granularity, storage)
     change = Change(
         operation=Operation.OVERWRITE if added is not None else Operation.DELETE,
         added_data=no_files() if added is None else added,

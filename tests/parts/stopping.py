@@ -1,27 +1,29 @@
-"""A commit stopped between two of its phases, while others do something."""
+"""A write stopped at one of its phases, while others do something."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rowlake.commit import loop
+from rowlake.commit.phases import Phase, at_phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rowlake.model.handle import TableHandle
+
 
 @contextmanager
-def stopped_at(monkeypatch: Any, phase: str, other: Callable[[], Any]) -> Iterator[None]:
-    """Run `other` once, when a commit inside the block has passed the phase."""
-    whole = getattr(loop, phase)
-    with monkeypatch.context() as patch:
+def stopped_at(phase: Phase, *others: Callable[[], Any]) -> Iterator[None]:
+    """Run the next of `others` each time that the write inside the block reaches the phase."""
+    waiting, busy = list(others), []
 
-        def passed(*args: Any, **kwargs: Any) -> Any:
-            answer = whole(*args, **kwargs)
-            patch.setattr(loop, phase, whole)
-            other()
-            return answer
+    def hook(_: TableHandle) -> None:
+        if waiting and not busy:
+            busy.append(True)
+            waiting.pop(0)()
+            busy.clear()
 
-        patch.setattr(loop, phase, passed)
+    with at_phase(phase, hook):
         yield
+    assert not waiting

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import rowlake
-from rowlake.commit import loop
+from rowlake.commit.phases import Phase
 from rowlake.errors import CommitConflictError
 from rowlake.model.outcome import Landed
 from tests.parts.compacting import compact
 from tests.parts.failing import stray_files
+from tests.parts.stopping import stopped_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 NAME = "shop.stock"
@@ -35,22 +36,9 @@ def lake(spark: Any, tmp_path: Path) -> Iterator[rowlake.Lake]:
     found.close()
 
 
-@contextmanager
-def interrupted(monkeypatch: Any, other: Callable[[], Any]) -> Iterator[None]:
-    """Run the other once, when the commit inside the block has written its manifests."""
-    whole, called = loop.prepare, []
-    with monkeypatch.context() as patch:
-
-        def passed(*args: Any, **kwargs: Any) -> Any:
-            answer = whole(*args, **kwargs)
-            if not called:
-                called.append(True)
-                other()
-            return answer
-
-        patch.setattr(loop, "prepare", passed)
-        yield
-    assert called
+def interrupted(_: Any, other: Callable[[], Any]) -> AbstractContextManager[None]:
+    """Run the other once, when the write inside the block has written its files."""
+    return stopped_at(Phase.WRITTEN, other)
 
 
 def compacted(lake: rowlake.Lake) -> None:

@@ -127,6 +127,7 @@ class Commit:
         found = self.bring_onto(handle)
         if isinstance(found, Breach):
             return Refused(found.cause, found.snapshot_id, found.files, same_rows=found.same_rows)
+        reached(Phase.VALIDATED, handle)
         return self.make(handle, found, attempt)
 
     def make(self, handle: TableHandle, prepared: Prepared, attempt: int) -> Attempt | Refused:

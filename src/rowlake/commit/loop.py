@@ -90,7 +90,7 @@ class CommitLoop:
         return self.is_swapping and not isinstance(error, RowlakeError)
 
     def _swap(self, handle: TableHandle, made: Attempt) -> Outcome:
-        reached(Phase.VALIDATED, handle)
+        reached(Phase.PRODUCED, handle)
         self.is_swapping = True
         outcome = swap_unless_upgraded(
             [handle], lambda: handle.format.swap(handle, made.payload, origin=self.origin)

@@ -1,6 +1,7 @@
 """The phases of a write, by name, for whoever must stop or change something between two of them.
 
-planned -> written -> validated -> swapped. Tests put other writers' commits, failures and Ctrl-C
+planned -> written -> validated -> produced -> swapped; after a lost race again from validated.
+Tests put other writers' commits, failures and Ctrl-C
 between phases through `at_phase`; nothing in rowlake itself does.
 """
 
@@ -24,7 +25,8 @@ class Phase(enum.Enum):
 
     PLANNED = "which files and rows change is known; nothing is written"
     WRITTEN = "the files of the change are written; the table is as it was"
-    VALIDATED = "the change may land on this head; the next step is the swap"
+    VALIDATED = "the change may land on this head, and was rebased onto it"
+    PRODUCED = "all is written for this head; the next step is the swap"
     SWAPPED = "the catalog has answered, whatever the answer is"
 
 

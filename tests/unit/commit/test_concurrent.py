@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from rowlake.commit import loop
+from rowlake.commit.phases import Phase
 from rowlake.errors import CommitConflictError, InvalidStatementError, SchemaMismatchError
 from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.predicate import Leaf, Op
 from rowlake.verbs import alter, create_as, write
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
+from tests.parts import stopping
 from tests.parts.failing import stray_files
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 NAME = "shop.sales"
 PHASES = {
-    "written": (write, "write_rows"),
-    "prepared": (loop, "prepare"),
-    "produced": (loop, "produce"),
-    "before swap": (loop, "head_requirements"),
+    "rows written": (write, "write_rows"),
+    "written": Phase.WRITTEN,
+    "validated": Phase.VALIDATED,
+    "produced": Phase.PRODUCED,
 }
 
 
@@ -59,8 +60,13 @@ def other(lake, table):
 def stopped_at(
     monkeypatch: Any, phase: tuple[Any, str] | str, other: Callable[[], Any]
 ) -> Iterator[None]:
-    """Run `other` once, when the writer inside the block has passed the phase."""
-    module, name = PHASES[phase] if isinstance(phase, str) else phase
+    """Run `other` once, when the writer inside the block has reached the phase."""
+    wanted = PHASES[phase] if isinstance(phase, str) else phase
+    if isinstance(wanted, Phase):
+        with stopping.stopped_at(wanted, other):
+            yield
+        return
+    module, name = wanted
     whole = getattr(module, name)
     with monkeypatch.context() as patch:
 
@@ -157,7 +163,7 @@ def test_a_serializable_overwrite_of_other_rows_lands(table, other, monkeypatch)
     theirs = rest.filter(pc.equal(rest["store"], 2))
     ours = rest.filter(pc.equal(rest["store"], 1))
     where = Leaf(("store",), Op.EQ, (1,))
-    with stopped_at(monkeypatch, "written", lambda: other.append(theirs)):
+    with stopped_at(monkeypatch, "rows written", lambda: other.append(theirs)):
         result = table.overwrite(ours, where=where, isolation="serializable")
     kept = sales(8).filter(pc.not_equal(sales(8)["store"], 1))
     assert rows_of(table.arrow()) == together(kept, theirs, ours)
@@ -178,7 +184,7 @@ def test_the_second_overwrite_of_the_same_rows_is_refused_when_isolated(
     tmp_path, table, other, monkeypatch, isolation
 ) -> None:
     with (
-        stopped_at(monkeypatch, "written", lambda: other.overwrite(sales(4, 100))),
+        stopped_at(monkeypatch, "rows written", lambda: other.overwrite(sales(4, 100))),
         pytest.raises(CommitConflictError) as raised,
     ):
         table.overwrite(sales(2, 200), isolation=isolation)
@@ -187,7 +193,7 @@ def test_the_second_overwrite_of_the_same_rows_is_refused_when_isolated(
     assert stray_files(tmp_path, None, NAME) == set()
 
 
-@pytest.mark.parametrize("phase", ["prepared", "produced", "before swap"])
+@pytest.mark.parametrize("phase", ["written", "validated", "produced"])
 def test_a_truncate_removes_what_was_appended_meanwhile(
     tmp_path, table, other, monkeypatch, phase
 ) -> None:
@@ -343,7 +349,7 @@ def test_a_replace_as_gives_up_when_the_schema_changed_meanwhile(
     assert stray_files(tmp_path, None, NAME) == set()
 
 
-@pytest.mark.parametrize("phase", ["prepared", "produced", "before swap"])
+@pytest.mark.parametrize("phase", ["written", "validated", "produced"])
 def test_a_replace_as_keeps_the_history_of_rows_appended_meanwhile(
     lake, table, other, monkeypatch, phase
 ) -> None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rowlake.commit import loop
 from rowlake.commit.metadata import commit_metadata
+from rowlake.commit.phases import Phase
 from rowlake.errors import CommitConflictError
 from rowlake.iceberg.updates import set_properties
 from tests.lakes import SALES, files_in, make_lake, sales
 from tests.parts.compacting import compact
 from tests.parts.failing import stray_files
+from tests.parts.stopping import stopped_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 NAME = "shop.sales"
 MARK, REWRITE = "merge-on-read", "copy-on-write"
@@ -37,20 +38,9 @@ def make(lake, version: str = "2"):
     return made
 
 
-@contextmanager
-def interrupted(monkeypatch: Any, other: Callable[[], Any]) -> Iterator[None]:
-    """Run the other once, when the commit inside the block has written its manifests."""
-    whole = loop.prepare
-    with monkeypatch.context() as patch:
-
-        def passed(*args: Any, **kwargs: Any) -> Any:
-            answer = whole(*args, **kwargs)
-            patch.setattr(loop, "prepare", whole)
-            other()
-            return answer
-
-        patch.setattr(loop, "prepare", passed)
-        yield
+def interrupted(_: Any, other: Callable[[], Any]) -> AbstractContextManager[None]:
+    """Run the other once, when the write inside the block has written its files."""
+    return stopped_at(Phase.WRITTEN, other)
 
 
 def make_anew(lake) -> None:

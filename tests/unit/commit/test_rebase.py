@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rowlake.commit import loop, rebase
+from rowlake.commit import rebase
+from rowlake.commit.data import Commit
 from rowlake.commit.loop import Refused
+from rowlake.commit.phases import Phase, at_phase
 from rowlake.errors import CommitConflictError, StorageError
+from rowlake.iceberg.format import IcebergFormat
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.outcome import Conflict, Landed
@@ -22,12 +24,10 @@ from rowlake.write.marks import MarkWriter
 from tests.lakes import SALES, make_lake, sales
 from tests.parts.failing import stray_files
 from tests.parts.marking import delete_entries, files_of, live_deletes_of, marking
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from tests.parts.stopping import stopped_at
 
 NAME = "shop.sales"
-PHASES = ["prepare", "produce", "head_requirements"]
+PHASES = [Phase.WRITTEN, Phase.VALIDATED, Phase.PRODUCED]
 ADDED, DELETED = 1, 2
 
 
@@ -61,22 +61,6 @@ def other(lake, table):
     return lake.table(NAME)
 
 
-@contextmanager
-def stopped_at(monkeypatch: Any, phase: str, other: Callable[[], Any]) -> Iterator[None]:
-    """Run `other` once, when the commit inside the block has passed the phase."""
-    whole = getattr(loop, phase)
-    with monkeypatch.context() as patch:
-
-        def passed(*args: Any, **kwargs: Any) -> Any:
-            answer = whole(*args, **kwargs)
-            patch.setattr(loop, phase, whole)
-            other()
-            return answer
-
-        patch.setattr(loop, phase, passed)
-        yield
-
-
 def ids(table, **at) -> set[int]:
     return set(table.arrow(["id"], **at)["id"].to_pylist())
 
@@ -92,7 +76,7 @@ def no_stray(tmp_path) -> bool:
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.spec("at most one deletion vector per data file")
 def test_deletes_of_other_rows_of_one_file_both_land(tmp_path, table, other, monkeypatch, phase):
-    with stopped_at(monkeypatch, phase, lambda: other.delete("id = 7")):
+    with stopped_at(phase, lambda: other.delete("id = 7")):
         result = table.delete("id = 8 OR id = 9")
     assert (result.rows_deleted, result.retries) == (2, 1)
     assert ids(table) == left(7, 8, 9)
@@ -110,7 +94,7 @@ def test_rows_that_were_deleted_before_do_not_count_as_changed_by_both(
     tmp_path, table, other, monkeypatch
 ):
     table.delete("id < 5")
-    with stopped_at(monkeypatch, "prepare", lambda: other.delete("id = 7")):
+    with stopped_at(Phase.WRITTEN, lambda: other.delete("id = 7")):
         table.delete("id = 8")
     assert ids(table) == left(0, 1, 2, 3, 4, 7, 8)
     assert list(live_deletes_of(table).values()) == [[7]]
@@ -122,7 +106,7 @@ def test_what_several_others_deleted_stays_deleted(tmp_path, lake, table, monkey
         for number in (20, 21, 22):
             lake.table(NAME).delete(f"id = {number}")
 
-    with stopped_at(monkeypatch, "prepare", others):
+    with stopped_at(Phase.WRITTEN, others):
         result = table.delete("id = 8")
     assert (ids(table), result.retries) == (left(8, 20, 21, 22), 1)
     assert list(live_deletes_of(table).values()) == [[4]]
@@ -130,18 +114,15 @@ def test_what_several_others_deleted_stays_deleted(tmp_path, lake, table, monkey
 
 
 def test_a_writer_that_loses_three_times_merges_three_times(tmp_path, lake, table, monkeypatch):
-    produce = loop.produce
     waiting = [30, 31, 32]
 
-    def slow(*args: Any, **kwargs: Any) -> Any:
-        made = produce(*args, **kwargs)
+    def next_one(_: Any) -> None:
         if waiting:
             number = waiting.pop()
             lake.table(NAME).delete(f"id = {number}")
-        return made
 
-    monkeypatch.setattr(loop, "produce", slow)
-    result = table.delete("id = 8")
+    with at_phase(Phase.PRODUCED, next_one):
+        result = table.delete("id = 8")
     # Each of the others was itself overtaken by the next.
     assert result.retries >= 1
     assert ids(table) == left(8, 30, 31, 32)
@@ -153,7 +134,7 @@ def test_a_writer_that_loses_three_times_merges_three_times(tmp_path, lake, tabl
 def test_the_second_delete_of_a_row_is_refused_whole(tmp_path, table, other, monkeypatch, phase):
     landed = []
     with (
-        stopped_at(monkeypatch, phase, lambda: landed.append(other.delete("id = 7"))),
+        stopped_at(phase, lambda: landed.append(other.delete("id = 7"))),
         pytest.raises(CommitConflictError) as raised,
     ):
         table.delete("id = 7 OR id = 8")
@@ -174,7 +155,7 @@ def test_the_snapshot_that_changed_the_row_is_named_among_several(lake, table, m
         landed.extend(lake.table(NAME).delete(f"id = {number}") for number in (20, 8, 21))
 
     with (
-        stopped_at(monkeypatch, "prepare", others),
+        stopped_at(Phase.WRITTEN, others),
         pytest.raises(CommitConflictError) as raised,
     ):
         table.delete("id = 8")
@@ -186,7 +167,7 @@ def test_a_file_that_was_rewritten_or_removed_meanwhile_is_refused(
 ):
     for condition, mode in (("id = 7", "copy-on-write"), ("id >= 0", "auto")):
         with (
-            stopped_at(monkeypatch, "prepare", lambda c=condition, m=mode: other.delete(c, mode=m)),
+            stopped_at(Phase.WRITTEN, lambda c=condition, m=mode: other.delete(c, mode=m)),
             pytest.raises(CommitConflictError, match="removed 1 data files that it read"),
         ):
             table.delete("id = 8", isolation="snapshot")
@@ -199,7 +180,7 @@ def test_a_rewrite_or_removal_of_a_file_that_got_marks_meanwhile_is_refused(
     tmp_path, table, other, monkeypatch, condition
 ):
     with (
-        stopped_at(monkeypatch, "prepare", lambda: other.delete("id = 7")),
+        stopped_at(Phase.WRITTEN, lambda: other.delete("id = 7")),
         pytest.raises(CommitConflictError, match="added deletes for data files"),
     ):
         table.delete(condition, mode="copy-on-write")
@@ -214,7 +195,7 @@ def test_marks_on_a_branch_are_merged_with_those_of_the_branch(tmp_path, table, 
         other.delete("id = 7", branch="audit")
         other.delete("id = 50")
 
-    with stopped_at(monkeypatch, "prepare", others):
+    with stopped_at(Phase.WRITTEN, others):
         table.delete("id = 8", branch="audit")
     assert ids(table, ref="audit") == left(7, 8)
     assert ids(table) == left(50)
@@ -223,7 +204,7 @@ def test_marks_on_a_branch_are_merged_with_those_of_the_branch(tmp_path, table, 
 
 def test_marks_of_untouched_files_stay_where_they_were_written(tmp_path, lake, monkeypatch):
     table = make(lake, "3", ["store"])
-    with stopped_at(monkeypatch, "prepare", lambda: lake.table(NAME).delete("id = 4")):
+    with stopped_at(Phase.WRITTEN, lambda: lake.table(NAME).delete("id = 4")):
         table.delete("id < 4 OR id = 8")
     assert ids(table) == left(0, 1, 2, 3, 4, 8)
     found = table.inspect("delete_files")
@@ -377,11 +358,11 @@ def test_equality_deletes_of_the_partition_refuse_marks_and_of_others_do_not(lak
     (file,) = [one for one in files_of(table) if "store=1" in one]
     ours, again = (marking(table, {file: [number]}) for number in (3, 4))
     there = lake.table(NAME)
-    loop.Commit(equality_delete(there, 2, 6), Storage({})).run(there.handle)
+    Commit(equality_delete(there, 2, 6), Storage({})).run(there.handle)
     assert isinstance(ours.commit().outcome, Landed)
     assert ids(lake.table(NAME)) == left(6, 13)
     there = lake.table(NAME)
-    loop.Commit(equality_delete(there, 1, 5), Storage({})).run(there.handle)
+    Commit(equality_delete(there, 1, 5), Storage({})).run(there.handle)
     outcome = again.commit().outcome
     assert isinstance(outcome, Refused)
     assert "deleted rows by their values" in outcome.cause
@@ -413,19 +394,9 @@ def test_a_starting_snapshot_that_expired_refuses(lake, table):
 
 def test_races_lost_to_others_do_not_use_up_the_retries(lake, table, monkeypatch):
     table.set_properties({"commit.retry.num-retries": "1", "commit.retry.min-wait-ms": "1"})
-    swap = loop.commit_updates
-    waiting = list(range(40, 46))
-
-    def late(handle: Any, *args: Any, **kwargs: Any) -> Any:
-        if waiting and kwargs["origin"].operation == "delete":
-            number = waiting.pop()
-            with monkeypatch.context() as patch:
-                patch.setattr(loop, "commit_updates", swap)
-                lake.table(NAME).delete(f"id = {number}")
-        return swap(handle, *args, **kwargs)
-
-    monkeypatch.setattr(loop, "commit_updates", late)
-    result = table.delete("id = 8")
+    others = [lambda n=number: lake.table(NAME).delete(f"id = {n}") for number in range(40, 46)]
+    with stopped_at(Phase.PRODUCED, *others):
+        result = table.delete("id = 8")
     assert result.retries == 6
     assert ids(table) == left(8, *range(40, 46))
 
@@ -433,7 +404,7 @@ def test_races_lost_to_others_do_not_use_up_the_retries(lake, table, monkeypatch
 def test_without_retries_a_lost_race_is_the_end(tmp_path, lake, table, monkeypatch):
     table.set_properties({"commit.retry.num-retries": "0"})
     with (
-        stopped_at(monkeypatch, "prepare", lambda: lake.table(NAME).delete("id = 7")),
+        stopped_at(Phase.WRITTEN, lambda: lake.table(NAME).delete("id = 7")),
         pytest.raises(CommitConflictError, match="1 attempts lost") as raised,
     ):
         table.delete("id = 8")
@@ -444,7 +415,7 @@ def test_without_retries_a_lost_race_is_the_end(tmp_path, lake, table, monkeypat
 def test_time_is_up_for_a_writer_that_only_loses(tmp_path, lake, table, monkeypatch):
     table.set_properties({"commit.retry.total-timeout-ms": "0"})
     with (
-        stopped_at(monkeypatch, "prepare", lambda: lake.table(NAME).delete("id = 7")),
+        stopped_at(Phase.WRITTEN, lambda: lake.table(NAME).delete("id = 7")),
         pytest.raises(CommitConflictError, match="1 attempts lost"),
     ):
         table.delete("id = 8")
@@ -454,18 +425,18 @@ def test_time_is_up_for_a_writer_that_only_loses(tmp_path, lake, table, monkeypa
 # ---------------------------------------------------------------------- faults
 
 
-@pytest.mark.parametrize("place", ["write", "prepare_deletes", "produce"])
+@pytest.mark.parametrize("place", ["write", "prepare_again", "produce"])
 def test_a_failure_while_marks_are_merged_leaves_nothing(tmp_path, lake, table, monkeypatch, place):
     def fail(*_: Any, **__: Any) -> Any:
         raise StorageError("s3://b/x", "unplugged")
 
     def other() -> None:
         lake.table(NAME).delete("id = 7")
-        owner = MarkWriter if place == "write" else loop
+        owner = MarkWriter if place == "write" else IcebergFormat
         monkeypatch.setattr(owner, place, fail)
 
     with (
-        stopped_at(monkeypatch, "head_requirements", other),
+        stopped_at(Phase.PRODUCED, other),
         pytest.raises(StorageError, match="unplugged"),
     ):
         table.delete("id = 8")
@@ -477,17 +448,17 @@ def test_a_merge_that_lost_and_then_lost_for_good_leaves_nothing(
     tmp_path, lake, table, monkeypatch
 ):
     table.set_properties({"commit.retry.num-retries": "2", "commit.retry.min-wait-ms": "1"})
-    swap, calls = loop.commit_updates, []
+    swap, calls = IcebergFormat.swap, []
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         calls.append(args)
         if len(calls) == 1:
             with monkeypatch.context() as patch:
-                patch.setattr(loop, "commit_updates", swap)
+                patch.setattr(IcebergFormat, "swap", swap)
                 lake.table(NAME).delete("id = 7")
         return Conflict("taken")
 
-    monkeypatch.setattr(loop, "commit_updates", refuse)
+    monkeypatch.setattr(IcebergFormat, "swap", refuse)
     with pytest.raises(CommitConflictError, match="attempts lost"):
         table.delete("id = 8")
     assert ids(lake.table(NAME)) == left(7)
@@ -505,7 +476,7 @@ def test_only_what_changed_is_read_again(lake, table, monkeypatch):
     monkeypatch.setattr(rebase, "live_deletes", watched)
     table.delete("id = 1")
     assert calls == []
-    with stopped_at(monkeypatch, "prepare", lambda: lake.table(NAME).append(sales(1, 500))):
+    with stopped_at(Phase.WRITTEN, lambda: lake.table(NAME).append(sales(1, 500))):
         table.delete("id = 2", isolation="snapshot")
     assert calls == ["append"]
     assert ids(table) == left(1, 2) | {500}

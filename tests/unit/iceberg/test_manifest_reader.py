@@ -18,6 +18,8 @@ from rowlake.codecs.avro_encode import container_header, encode_blocks, encode_r
 from rowlake.errors import CorruptTableError, RowlakeError
 from rowlake.iceberg import manifest_reader
 from rowlake.iceberg.cache import ManifestCache
+from rowlake.iceberg.capabilities import capabilities_of
+from rowlake.iceberg.format import ICEBERG
 from rowlake.iceberg.manifest_reader import read_by_spec, read_manifests
 from rowlake.iceberg.manifest_tasks import (
     entries_by_place,
@@ -328,6 +330,8 @@ def _view(spec: PartitionSpec, schema: Schema) -> TableView:
         default_sort_order_id=0,
         properties={},
         snapshot=None,
+        format=ICEBERG,
+        can=capabilities_of(2),
     )
 
 

@@ -8,6 +8,7 @@ import random
 import pyarrow as pa
 import pytest
 
+from rowlake.commit.phases import Phase
 from rowlake.errors import InvalidStatementError, StorageError, UnsupportedFeatureError
 from rowlake.iceberg.metadata import view_of
 from rowlake.maintain.deletes import equality_kernel
@@ -302,7 +303,7 @@ def ids(table):
     return sorted(table.arrow(["id"])["id"].to_pylist())
 
 
-@pytest.mark.parametrize("phase", ["prepare", "produce"])
+@pytest.mark.parametrize("phase", [Phase.WRITTEN, Phase.PRODUCED])
 def test_rows_deleted_meanwhile_stay_deleted(lake, version, tmp_path, monkeypatch, phase):
     table = make(lake, version)
     table.append(sales(100))
@@ -310,7 +311,7 @@ def test_rows_deleted_meanwhile_stay_deleted(lake, version, tmp_path, monkeypatc
     upsert(table, sales(10, 5))
     expected = [number for number in ids(table) if number not in (7, 50)]
     other = lake.table(NAME)
-    with stopped_at(monkeypatch, phase, lambda: other.delete("id IN (7, 50)")):
+    with stopped_at(phase, lambda: other.delete("id IN (7, 50)")):
         report = table.convert_equality_deletes()
     assert report.rows_deleted == 10
     assert ids(table) == expected
@@ -323,7 +324,7 @@ def test_keys_deleted_meanwhile_stay_for_the_next_run(lake, version, monkeypatch
     table.append(sales(100))
     upsert(table, sales(10, 5))
     other = lake.table(NAME)
-    with stopped_at(monkeypatch, "prepare", lambda: upsert(other, sales(10, 10))):
+    with stopped_at(Phase.WRITTEN, lambda: upsert(other, sales(10, 10))):
         report = table.convert_equality_deletes()
     assert report.removed_equality_delete_files_count == 1
     assert ids(table) == list(range(100))
@@ -338,7 +339,7 @@ def test_a_writer_does_not_fail_because_of_a_conversion(lake, version, tmp_path,
     upsert(table, sales(10, 5))
     expected = [number for number in ids(table) if number not in (7, 50)]
     other = lake.table(NAME)
-    with stopped_at(monkeypatch, "prepare", other.convert_equality_deletes):
+    with stopped_at(Phase.WRITTEN, other.convert_equality_deletes):
         assert table.delete("id IN (7, 50)", mode=mode).rows_deleted == 2
     assert ids(table) == expected
     assert equality_files(table) == []
@@ -355,7 +356,7 @@ def test_a_compaction_of_data_files_that_a_conversion_overtakes(lake, version, m
         upsert(other, sales(10, 10))
         other.convert_equality_deletes()
 
-    with stopped_at(monkeypatch, "prepare", go_on):
+    with stopped_at(Phase.WRITTEN, go_on):
         table.rewrite_data_files(options={"rewrite-all": "true"})
     assert ids(table) == list(range(100))
     convert(table)
@@ -371,7 +372,7 @@ def test_a_conversion_that_a_compaction_of_data_files_overtakes(lake, version, m
         other.rewrite_data_files(options={"rewrite-all": "true"})
         upsert(other, sales(10, 10))
 
-    with stopped_at(monkeypatch, "prepare", go_on):
+    with stopped_at(Phase.WRITTEN, go_on):
         table.convert_equality_deletes()
     assert ids(table) == list(range(100))
     convert(table)
@@ -381,7 +382,7 @@ def test_two_conversions_at_once(lake, version, monkeypatch, tmp_path):
     table = make(lake, version)
     table.append(sales(100))
     upsert(table, sales(10, 5))
-    with stopped_at(monkeypatch, "prepare", lake.table(NAME).convert_equality_deletes):
+    with stopped_at(Phase.WRITTEN, lake.table(NAME).convert_equality_deletes):
         table.convert_equality_deletes()
     assert ids(table) == list(range(100))
     assert [row["record_count"] for row in delete_files(table)] == [10]
@@ -411,7 +412,7 @@ def test_a_compaction_that_lands_meanwhile_with_an_old_sequence_number(lake, ver
         )
         commit_or_raise(other.handle, change, Storage({}), "rewrite")
 
-    with stopped_at(monkeypatch, "prepare", compact):
+    with stopped_at(Phase.WRITTEN, compact):
         report = table.convert_equality_deletes()
     assert ids(table) == [*range(100), *range(200, 205)]
     assert (report.rows_deleted, equality_files(table)) == (10, [])
@@ -429,7 +430,7 @@ def test_a_compaction_of_other_files_with_an_old_sequence_number(lake, version, 
         change = Change(Operation.REPLACE, added_data=late, data_sequence_number=1)
         commit_or_raise(other.handle, change, Storage({}), "rewrite")
 
-    with stopped_at(monkeypatch, "prepare", compact):
+    with stopped_at(Phase.WRITTEN, compact):
         report = table.convert_equality_deletes()
     assert ids(table) == list(range(100))
     assert (report.rows_deleted, equality_files(table)) == (13, [])

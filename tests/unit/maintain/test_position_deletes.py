@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rowlake.codecs.puffin import write_puffin
+from rowlake.commit.phases import Phase
 from rowlake.errors import (
     CommitConflictError,
     InvalidStatementError,
@@ -314,7 +315,7 @@ def ids(table):
     return set(table.arrow(["id"])["id"].to_pylist())
 
 
-@pytest.mark.parametrize("phase", ["prepare", "produce"])
+@pytest.mark.parametrize("phase", [Phase.WRITTEN, Phase.PRODUCED])
 @pytest.mark.parametrize("granularity", ["file", "partition"])
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_rows_deleted_meanwhile_stay_deleted(
@@ -326,7 +327,7 @@ def test_rows_deleted_meanwhile_stay_deleted(
         table.set_properties({"format-version": "3"})
     expected = ids(table) - {50, 51, 150}
     other = lake.table(NAME)
-    with stopped_at(monkeypatch, phase, lambda: other.delete("id IN (50, 51, 150)")):
+    with stopped_at(phase, lambda: other.delete("id IN (50, 51, 150)")):
         report = table.rewrite_position_delete_files()
     assert report.rewritten_delete_files_count == (10 if granularity == "file" else 5)
     assert ids(table) == expected
@@ -347,7 +348,7 @@ def test_keys_deleted_meanwhile_stay_deleted_and_new_rows_stay(lake, monkeypatch
         blind_upsert(other.handle, other._engine, sales(20, 90), ["id"], WriteOptions())
 
     expected = ids(table) | set(range(90, 110))
-    with stopped_at(monkeypatch, "prepare", upsert):
+    with stopped_at(Phase.WRITTEN, upsert):
         assert table.rewrite_position_delete_files().added_delete_files_count == 2
     assert ids(table) == expected
     assert table.arrow().num_rows == len(expected)
@@ -360,7 +361,7 @@ def test_data_files_that_go_meanwhile_are_planned_again(lake, tmp_path, monkeypa
     table.set_properties({"format-version": version})
     other = lake.table(NAME)
     expected = {number for number in ids(table) if number % 4 != 1}
-    with stopped_at(monkeypatch, "prepare", lambda: other.delete("store = 1")):
+    with stopped_at(Phase.WRITTEN, lambda: other.delete("store = 1")):
         report = table.rewrite_position_delete_files()
     assert (report.rewritten_delete_files_count, report.added_delete_files_count) == (36, 6)
     assert ids(table) == expected
@@ -378,7 +379,7 @@ def test_a_writer_does_not_fail_because_of_a_rewrite(
     table.set_properties({"format-version": version})
     expected = ids(table) - {50, 51, 150}
     other = lake.table(NAME)
-    with stopped_at(monkeypatch, "prepare", other.rewrite_position_delete_files):
+    with stopped_at(Phase.WRITTEN, other.rewrite_position_delete_files):
         assert table.delete("id IN (50, 51, 150)", mode=mode).rows_deleted == 3
     assert ids(table) == expected
     assert table.snapshots()[-2].operation == "replace"
@@ -392,7 +393,7 @@ def test_a_roll_back_meanwhile_brings_back_what_dangling_deletes_delete(lake, mo
     table.delete("id >= 0", mode="copy-on-write")
     assert len(delete_files(table)) == 5
     other = lake.table(NAME)
-    with stopped_at(monkeypatch, "prepare", lambda: other.rollback_to(head)):
+    with stopped_at(Phase.WRITTEN, lambda: other.rollback_to(head)):
         report = table.rewrite_position_delete_files()
     assert ids(table) == before
     assert report.added_delete_files_count == 2
@@ -402,7 +403,7 @@ def test_two_rewrites_at_once_do_the_work_once(lake, tmp_path, monkeypatch):
     table = make(lake)
     delete_often(table)
     before = ids(table)
-    with stopped_at(monkeypatch, "prepare", lake.table(NAME).rewrite_position_delete_files):
+    with stopped_at(Phase.WRITTEN, lake.table(NAME).rewrite_position_delete_files):
         table.rewrite_position_delete_files()
     assert ids(table) == before
     assert [row["record_count"] for row in delete_files(table)] == [5, 5]
@@ -421,7 +422,7 @@ def test_partial_progress_commits_step_by_step(lake, monkeypatch, tmp_path):
 
     delete_often(table, first=10)
     other = lake.table(NAME)
-    with stopped_at(monkeypatch, "prepare", lambda: other.delete("store IN (0, 1)")):
+    with stopped_at(Phase.WRITTEN, lambda: other.delete("store IN (0, 1)")):
         report = table.rewrite_position_delete_files(step)
     assert report.failed_commits == 1
     assert {number % 4 for number in ids(table)} == {2, 3}
@@ -433,7 +434,7 @@ def test_a_step_that_always_loses_is_an_error(lake, monkeypatch, tmp_path):
     delete_often(table)
     other = lake.table(NAME)
     with (
-        stopped_at(monkeypatch, "prepare", other.truncate),
+        stopped_at(Phase.WRITTEN, other.truncate),
         pytest.raises(CommitConflictError),
     ):
         table.rewrite_position_delete_files({"partial-progress.enabled": "true"})

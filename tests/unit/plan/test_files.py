@@ -5,8 +5,11 @@ import pyarrow as pa
 import pytest
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.iceberg import listing
+from rowlake.iceberg.capabilities import capabilities_of
+from rowlake.iceberg.format import ICEBERG
 from rowlake.iceberg.manifest_list import ManifestListHeader, write_manifest_list
-from rowlake.iceberg.manifest_reader import read_manifests
+from rowlake.iceberg.manifest_read import read_live_entries
 from rowlake.iceberg.manifest_writer import write_manifest
 from rowlake.model.files import Content, Status
 from rowlake.model.predicate import FALSE, Leaf, Op
@@ -21,15 +24,17 @@ SCHEMA = schema_of(column("p", pa.int32(), 1), column("x", pa.int64(), 2))
 SPECS = {0: spec_of(), 1: spec_of((1, "identity"), spec_id=1)}
 
 
-class Reads:
-    """Reads manifests and keeps what was asked for."""
+@pytest.fixture
+def reads(monkeypatch):
+    """What is asked of manifests: how many, and which columns."""
+    calls = []
 
-    def __init__(self):
-        self.calls = []
+    def read(manifests, view, storage, *, columns=None, runner=None):
+        calls.append((manifests.num_rows, set(columns)))
+        return read_live_entries(manifests, view, storage, columns=columns, runner=runner)
 
-    def __call__(self, manifests, view, storage, *, columns=None):
-        self.calls.append((manifests.num_rows, set(columns)))
-        return read_manifests(manifests, view, storage, columns=columns)
+    monkeypatch.setattr(listing, "read_live_entries", read)
+    return calls
 
 
 def view_of(manifest_list):
@@ -47,6 +52,8 @@ def view_of(manifest_list):
         default_sort_order_id=0,
         properties={},
         snapshot=snapshot,
+        format=ICEBERG,
+        can=capabilities_of(2),
     )
 
 
@@ -101,36 +108,34 @@ def test_a_table_without_a_snapshot_has_no_files():
     view = view_of(None)
     empty = TableView(**{**vars(view), "snapshot": None})
     plan = plan_files(empty, None, STORAGE)
-    assert (plan.file_count, plan.manifests_considered, plan.is_clean) == (0, 0, True)
+    assert (plan.file_count, plan.units_considered, plan.is_clean) == (0, 0, True)
     with pytest.raises(UnsupportedFeatureError, match="has no manifest list"):
         plan_files(view, None, STORAGE)
 
 
-def test_without_a_predicate_all_live_files_are_planned_and_no_metrics_read(table):
+def test_without_a_predicate_all_live_files_are_planned_and_no_metrics_read(table, reads):
     view = table(
         data_of(1, (1, 10), (2, 20), status=[Status.ADDED, Status.DELETED]), data_of(0, (1, 30))
     )
-    reads = Reads()
-    plan = plan_files(view, None, STORAGE, read=reads)
+    plan = plan_files(view, None, STORAGE)
     assert locations(plan) == ["data-0-1-30", "data-1-1-10"]
-    assert reads.calls[1][1] == set(FILE_COLUMNS)
-    assert (plan.files_considered, plan.files_pruned, plan.manifests_pruned) == (2, 0, 0)
+    assert reads[1][1] == set(FILE_COLUMNS)
+    assert (plan.files_considered, plan.files_pruned, plan.units_pruned) == (2, 0, 0)
     assert (plan.size_in_bytes, plan.record_count) == (2000, 2)
 
 
-def test_manifests_are_pruned_before_they_are_read(table):
+def test_manifests_are_pruned_before_they_are_read(table, reads):
     view = table(data_of(1, (1, 10), (1, 11)), data_of(1, (2, 20)), data_of(0, (2, 30)))
-    reads = Reads()
-    plan = plan_files(view, Leaf(("p",), Op.EQ, (2,)), STORAGE, read=reads)
+    plan = plan_files(view, Leaf(("p",), Op.EQ, (2,)), STORAGE)
     assert locations(plan) == ["data-0-2-30", "data-1-2-20"]
-    assert (plan.manifests_considered, plan.manifests_pruned) == (3, 1)
+    assert (plan.units_considered, plan.units_pruned) == (3, 1)
     assert (plan.files_considered, plan.files_pruned) == (4, 2)
-    assert reads.calls[1][0] == 2
+    assert reads[1][0] == 2
 
 
 def test_manifests_without_live_files_are_not_read(table):
     view = table(data_of(1, (1, 10), status=[Status.DELETED]), data_of(1, (2, 20)))
-    assert plan_files(view, None, STORAGE).manifests_considered == 1
+    assert plan_files(view, None, STORAGE).units_considered == 1
 
 
 def test_files_are_pruned_by_metrics(table):
@@ -141,12 +146,11 @@ def test_files_are_pruned_by_metrics(table):
     assert plan.predicate == Leaf(("x",), Op.GT, (15,), 2)
 
 
-def test_a_predicate_that_nothing_meets_reads_nothing(table):
-    reads = Reads()
-    plan = plan_files(table(data_of(0, (1, 10))), FALSE, STORAGE, read=reads)
+def test_a_predicate_that_nothing_meets_reads_nothing(table, reads):
+    plan = plan_files(table(data_of(0, (1, 10))), FALSE, STORAGE)
     assert plan.data == {}
     assert plan.files_pruned == 1
-    assert [rows for rows, _ in reads.calls] == [0, 0]
+    assert [rows for rows, _ in reads] == [0, 0]
 
 
 def test_an_unknown_column_is_refused(table):
@@ -174,12 +178,11 @@ def test_deletes_are_matched_with_the_files_that_are_left(table):
     assert whole.deletes.files["location"].to_pylist() == ["delete-2-20", "delete-1-0"]
 
 
-def test_equality_deletes_make_metrics_needed(table):
+def test_equality_deletes_make_metrics_needed(table, reads):
     view = table(
         data_of(0, (1, 10), (1, 20), data_sequence_number=[3, 3]),
         deletes_of(0, (2, 20), content=Content.EQUALITY_DELETES, equality_ids=[[2]]),
     )
-    reads = Reads()
-    plan = plan_files(view, None, STORAGE, read=reads)
-    assert "lower_bounds" in reads.calls[1][1]
+    plan = plan_files(view, None, STORAGE)
+    assert "lower_bounds" in reads[1][1]
     assert np.array_equal(plan.clean(0), [True, False])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
-from rowlake.commit import loop
+from rowlake.commit.phases import Phase
 from rowlake.errors import CommitConflictError
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Isolation, Operation
@@ -28,9 +27,11 @@ from tests.lakes import make_lake
 from tests.parts.compacting import compact
 from tests.parts.failing import stray_files
 from tests.parts.marking import files_of, marking
+from tests.parts.stopping import stopped_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from rowlake.table import Table
 
@@ -93,24 +94,9 @@ def below(limit: int) -> Leaf:
     return Leaf(("id",), Op.LT, (limit,))
 
 
-@contextmanager
-def interrupted(monkeypatch: Any, *others: Callable[[], Any]) -> Iterator[None]:
-    """Run the others, one each time that a commit inside the block has written its manifests."""
-    whole, waiting = loop.prepare, list(others)
-    with monkeypatch.context() as patch:
-
-        def passed(*args: Any, **kwargs: Any) -> Any:
-            answer = whole(*args, **kwargs)
-            if waiting:
-                other = waiting.pop(0)
-                patch.setattr(loop, "prepare", whole)
-                other()
-                patch.setattr(loop, "prepare", passed)
-            return answer
-
-        patch.setattr(loop, "prepare", passed)
-        yield
-    assert not waiting
+def interrupted(_: Any, *others: Callable[[], Any]) -> AbstractContextManager[None]:
+    """Run the others, one each time that a write inside the block has written its files."""
+    return stopped_at(Phase.WRITTEN, *others)
 
 
 # ---------------------------------------------------------------------- the kinds of operations

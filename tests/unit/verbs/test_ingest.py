@@ -308,12 +308,12 @@ def test_files_are_found_by_name_after_the_column_is_renamed(lake, plain):
 
 
 def test_a_lost_commit_never_deletes_the_files(lake, plain, monkeypatch):
-    from rowlake.commit import loop
+    from rowlake.iceberg.format import IcebergFormat
     from rowlake.model.outcome import Conflict
 
     table = lake.create_table("shop.sales", SALES, properties={"commit.retry.num-retries": "0"})
     pq.write_table(sales(4), plain / "f.parquet")
-    monkeypatch.setattr(loop, "commit_updates", lambda *_, **__: Conflict("someone was faster"))
+    monkeypatch.setattr(IcebergFormat, "swap", lambda *_, **__: Conflict("someone was faster"))
     unchanged(table, lambda: table.add_files(str(plain)), match="faster")
     assert (plain / "f.parquet").exists()
 

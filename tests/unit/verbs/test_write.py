@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from rowlake.commit import loop
+from rowlake.commit.phases import Phase
 from rowlake.errors import (
     CommitConflictError,
     InvalidStatementError,
@@ -15,6 +15,7 @@ from rowlake.errors import (
 from rowlake.model.predicate import Leaf, Op
 from rowlake.verbs import write
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
+from tests.parts.stopping import stopped_at
 
 
 @pytest.fixture
@@ -143,20 +144,11 @@ def test_rows_come_as_dicts_frames_and_readers(table):
     assert sorted(read_by_pyiceberg(table)["id"].to_pylist()) == [1, 2, 3, 4]
 
 
-def test_lost_races_are_retried_with_the_same_files(lake, table, monkeypatch):
+def test_lost_races_are_retried_with_the_same_files(lake, table):
     other = lake.table("shop.sales")
     table.append(sales(4))
-    produce, raced = loop.produce, []
-
-    def produce_then_lose(*args, **kwargs):
-        produced = produce(*args, **kwargs)
-        if not raced:
-            raced.append(True)
-            other.append(sales(4, 100))
-        return produced
-
-    monkeypatch.setattr(loop, "produce", produce_then_lose)
-    result = table.append(sales(4, 200))
+    with stopped_at(Phase.PRODUCED, lambda: other.append(sales(4, 100))):
+        result = table.append(sales(4, 200))
     assert result.retries == 1
     expected = pa.concat_tables([sales(4), sales(4, 100), sales(4, 200)])
     assert rows_of(read_by_pyiceberg(table)) == rows_of(expected)

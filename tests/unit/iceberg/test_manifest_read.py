@@ -11,10 +11,11 @@ from rowlake.engine.worker import as_table, pack, unpack
 from rowlake.errors import CorruptTableError
 from rowlake.iceberg import manifest_read as module
 from rowlake.iceberg.cache import default_cache
+from rowlake.iceberg.listing import live_manifests
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.predicate import Leaf, Op
-from rowlake.plan.files import DELETE_COLUMNS, FILE_COLUMNS, live_manifests, plan_files
+from rowlake.plan.files import DELETE_COLUMNS, FILE_COLUMNS, plan_files
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, make_lake, sales
 
@@ -76,7 +77,7 @@ def test_tasks_find_what_the_driver_finds(table: Any, columns: tuple[str, ...] |
     manifests, view, storage, expected = reference(table, columns)
     assert set(expected) == {0, 1}
     engine = TaskEngine()
-    found = module.reader_of(engine)(manifests, view, storage, columns=columns)
+    found = module.read_live_entries(manifests, view, storage, columns=columns, runner=engine)
     assert 1 < len(engine.tasks) <= 4
     assert sum(task.manifests.num_rows for task in engine.tasks) == manifests.num_rows
     assert {key: rows.to_pylist() for key, rows in found.items()} == {
@@ -91,11 +92,11 @@ def test_what_tasks_found_is_not_read_again(table: Any) -> None:
     view = view_of(table.handle)
     storage = Storage(view.io_properties)
     engine = TaskEngine()
-    first = plan_files(view, None, storage, read=module.reader_of(engine))
+    first = plan_files(view, None, storage, runner=engine)
     before = len(engine.tasks)
     assert before
     # The process that runs the tests runs the tasks too; what they cached is not the driver's.
-    again = plan_files(view, None, storage, read=module.reader_of(engine))
+    again = plan_files(view, None, storage, runner=engine)
     assert len(engine.tasks) == before
     assert again.file_count == first.file_count == plan_files(view, None, storage).file_count
 
@@ -104,9 +105,9 @@ def test_columns_that_are_not_cached_are_read(table: Any) -> None:
     view = view_of(table.handle)
     storage = Storage(view.io_properties)
     engine = TaskEngine()
-    plan_files(view, None, storage, read=module.reader_of(engine))
+    plan_files(view, None, storage, runner=engine)
     before = len(engine.tasks)
-    few = plan_files(view, Leaf(("id",), Op.LT, (40,)), storage, read=module.reader_of(engine))
+    few = plan_files(view, Leaf(("id",), Op.LT, (40,)), storage, runner=engine)
     assert len(engine.tasks) > before
     assert few.record_count <= 40
     assert few.files_pruned > 0
@@ -118,18 +119,18 @@ def test_few_manifests_and_no_session_stay_with_the_driver(
     manifests, view, storage, expected = reference(table, FILE_COLUMNS)
     engine = TaskEngine()
     engine.has_session = False
-    found = module.reader_of(engine)(manifests, view, storage, columns=FILE_COLUMNS)
+    found = module.read_live_entries(manifests, view, storage, columns=FILE_COLUMNS, runner=engine)
     assert {key: rows.num_rows for key, rows in found.items()} == {
         key: rows.num_rows for key, rows in expected.items()
     }
     engine.has_session = True
     monkeypatch.setattr(module, "MANY_MANIFESTS", 1000)
     default_cache().clear()
-    module.reader_of(engine)(manifests, view, storage, columns=FILE_COLUMNS)
+    module.read_live_entries(manifests, view, storage, columns=FILE_COLUMNS, runner=engine)
     assert engine.tasks == []
     monkeypatch.setattr(module, "MANY_BYTES", 1000)
     default_cache().clear()
-    module.reader_of(engine)(manifests, view, storage, columns=FILE_COLUMNS)
+    module.read_live_entries(manifests, view, storage, columns=FILE_COLUMNS, runner=engine)
     assert engine.tasks
 
 
@@ -139,7 +140,7 @@ def test_tables_too_large_for_the_cache_are_planned(
     manifests, view, storage, expected = reference(table, FILE_COLUMNS)
     monkeypatch.setattr(default_cache(), "memory_bytes", 1)
     engine = TaskEngine()
-    found = module.reader_of(engine)(manifests, view, storage, columns=FILE_COLUMNS)
+    found = module.read_live_entries(manifests, view, storage, columns=FILE_COLUMNS, runner=engine)
     assert default_cache().held_bytes == 0
     assert {key: rows.to_pylist() for key, rows in found.items()} == {
         key: rows.to_pylist() for key, rows in expected.items()
@@ -152,5 +153,5 @@ def test_a_damaged_manifest_is_named(table: Any) -> None:
     location = live_manifests(view, storage)["location"][4].as_py()
     storage.write(location, b"Obj\x01 and nothing more")
     with pytest.raises(CorruptTableError) as caught:
-        plan_files(view, None, storage, read=module.reader_of(TaskEngine()))
+        plan_files(view, None, storage, runner=TaskEngine())
     assert location in str(caught.value)
