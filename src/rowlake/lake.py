@@ -14,8 +14,8 @@ from rowlake.catalog import tables as catalog_tables
 from rowlake.catalog.open import open_catalog, properties_to_reopen
 from rowlake.deferred import deferred
 from rowlake.engine.spark import Engine
-from rowlake.model.names import levels_of, quoted
 from rowlake.engine.tally import says_where_it_ran
+from rowlake.model.names import levels_of, quoted
 from rowlake.secrets import redacted_repr
 from rowlake.table import Table
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rowlake import transaction
-    from rowlake.maintain.cleanup import purge as purging
+    from rowlake.maintain.iceberg import purge as purging
     from rowlake.model import metadata_change
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.result import Result
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
     (metadata_change,) = deferred("rowlake.model", "metadata_change")
-    (purging,) = deferred("rowlake.maintain.cleanup", "purge")
+    (purging,) = deferred("rowlake.maintain.iceberg", "purge")
     (execute,) = deferred("rowlake.sql", "execute")
     create, create_as, ingest_directory, relation = deferred(
         "rowlake.verbs", "create create_as ingest_directory relation"

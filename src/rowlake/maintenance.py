@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rowlake.maintain.cleanup import vacuum as vacuuming
     from rowlake.maintain.compact import rewrite
     from rowlake.maintain.deletes import equality_deletes, position_deletes
-    from rowlake.maintain.metadata import manifests, partition_stats, table_path, table_stats
+    from rowlake.maintain.iceberg import manifests, partition_stats, table_path, table_stats
     from rowlake.model.handle import TableHandle
     from rowlake.model.health import Health
     from rowlake.model.predicate import Predicate
@@ -34,7 +34,7 @@ else:  # loaded at their first use
         "rowlake.maintain.deletes", "equality_deletes position_deletes"
     )
     manifests, partition_stats, table_path, table_stats = deferred(
-        "rowlake.maintain.metadata", "manifests partition_stats table_path table_stats"
+        "rowlake.maintain.iceberg", "manifests partition_stats table_path table_stats"
     )
     key_predicates, procedures_orphans, rewriting = deferred(
         "rowlake.sql", "key_predicates procedures_orphans rewriting"

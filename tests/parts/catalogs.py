@@ -20,7 +20,7 @@ from rowlake.catalog import tables
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.metadata import Definition
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
-from rowlake.maintain.cleanup.purge import drop_with_files
+from rowlake.maintain.iceberg.purge import drop_with_files
 from rowlake.model.outcome import Landed
 
 if TYPE_CHECKING:

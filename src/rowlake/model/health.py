@@ -44,6 +44,20 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class MetadataFacts:
+    """What a table's metadata says of itself.
+
+    `location` is the file that every commit writes whole, None where there is none to look at;
+    `outdated_files` is how many old versions have left the log, deleted or not.
+    """
+
+    location: str | None = None
+    schemas: int = 0
+    log_entries: int = 0
+    outdated_files: int = 0
+
+
+@dataclass(frozen=True)
 class Health:
     """The state of a table at a snapshot; made of metadata alone, unless orphans were asked for."""
 

@@ -29,7 +29,7 @@ from rowlake.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from rowlake.maintain.cleanup.purge import drop_with_files
+from rowlake.maintain.iceberg.purge import drop_with_files
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
-from rowlake.maintain.metadata import partition_stats
+from rowlake.maintain.iceberg import partition_stats
 from rowlake.model.schema import children, field_id
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, sales

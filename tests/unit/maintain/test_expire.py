@@ -20,7 +20,6 @@ from rowlake.errors import (
 )
 from rowlake.iceberg.cache import default_cache
 from rowlake.maintain.cleanup import expire as module
-from rowlake.maintain.cleanup.reachable import reachable
 from rowlake.model.outcome import Unknown
 from rowlake.model.predicate import Leaf, Op
 from rowlake.storage.files import Storage
@@ -69,9 +68,14 @@ def counts(report: Any) -> tuple[int, ...]:
     return tuple(getattr(report, name) for name in module._COUNTS)
 
 
+def reached(table: Any) -> set[str]:
+    parts = table.handle.format.file_history(table.handle).reachable()
+    return {location for part in parts for location in part["location"].to_pylist()}
+
+
 def check(table: Any) -> None:
     """Check that all that is reached is there, and data that are not reached are not."""
-    there, known = files_in(table.location), set(reachable(table.handle)["location"].to_pylist())
+    there, known = files_in(table.location), reached(table)
     hint = f"{table.location}/metadata/version-hint.text"
     assert known - there <= {hint}
     assert {name for name in there - known if not name.endswith(".metadata.json")} == set()

@@ -16,21 +16,11 @@ from pyiceberg.table.update import (
 
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.io import StorageFileIO
-from rowlake.maintain.cleanup import reachable as module
-from rowlake.maintain.cleanup.purge import locations_of
-from rowlake.maintain.cleanup.reachable import (
-    REACHABLE,
-    Kind,
-    distinct,
-    files_in,
-    manifests_of,
-    metadata_files,
-    of_kind,
-    places,
-    reachable,
-    without,
-)
+from rowlake.iceberg import reachable as module
+from rowlake.iceberg.reachable import files_in, manifests_of, metadata_files
+from rowlake.maintain.iceberg.purge import locations_of
 from rowlake.model.predicate import Leaf, Op
+from rowlake.model.reachable import REACHABLE, Kind, distinct, of_kind, places, without
 from tests.lakes import SALES, make_lake, sales
 
 if TYPE_CHECKING:
@@ -95,6 +85,10 @@ def add_statistics(table: Any) -> None:
         SetPartitionStatisticsUpdate(partition_statistics=of_partitions),
     ]
     commit_updates(table.handle, updates, ())
+
+
+def reachable(handle: IcebergHandle) -> pa.Table:
+    return pa.concat_tables(handle.format.file_history(handle).reachable())
 
 
 def walked(handle: IcebergHandle) -> set[str]:

@@ -9,7 +9,7 @@ from what is there. A failure leaves no file of ours, an unknown outcome leaves 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -18,12 +18,12 @@ from rowlake.errors import CommitConflictError, CommitStateUnknownError, Interna
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_rewrite import RewrittenManifests, rewrite_manifests
 from rowlake.iceberg.producer import new_manifest_set, produce_listing
+from rowlake.maintain.iceberg.handles import iceberg_handle
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import MANIFESTS
 from rowlake.model.outcome import Landed, Unknown
 
 if TYPE_CHECKING:
-    from rowlake.catalog.handle import IcebergHandle
     from rowlake.iceberg.manifest_rewrite import Clustering
     from rowlake.model.handle import TableHandle
     from rowlake.storage.files import Storage
@@ -88,7 +88,9 @@ class ManifestCommit:
     def _rewritten(
         self, handle: TableHandle, listed: pa.Table, snapshot_id: int, *, dry_run: bool = False
     ) -> RewrittenManifests:
-        target = new_manifest_set(_iceberg(handle), handle.view(), snapshot_id, self.storage)
+        target = new_manifest_set(
+            iceberg_handle(handle, self.operation), handle.view(), snapshot_id, self.storage
+        )
         self.written = target.written
         return rewrite_manifests(target, listed, self.clustering, dry_run=dry_run)
 
@@ -108,14 +110,15 @@ class ManifestCommit:
             Operation.REPLACE, branch=self.branch, properties=_summary(done, kept.num_rows)
         )
         produced = produce_listing(
-            _iceberg(handle), change, token, manifests, self.storage, attempt=attempt
+            iceberg_handle(handle, self.operation),
+            change,
+            token,
+            manifests,
+            self.storage,
+            attempt=attempt,
         )
         self.written += produced.written
         return Attempt(produced.payload, produced.written)
-
-
-def _iceberg(handle: TableHandle) -> IcebergHandle:
-    return cast("IcebergHandle", handle)
 
 
 def _summary(rewritten: RewrittenManifests, kept: int) -> dict[str, str]:

@@ -33,16 +33,20 @@ from rowlake.iceberg.statistics import (
     statistics_location,
 )
 from rowlake.maintain.guard import check_outside_transaction
-from rowlake.maintain.metadata.table_stats import removed_on_failure
+from rowlake.maintain.iceberg.handles import iceberg_handle
+from rowlake.maintain.iceberg.table_stats import removed_on_failure
 from rowlake.model.files import MANIFESTS
 from rowlake.model.report import Report
+from rowlake.model.unified_partition import unified_partition_type
 from rowlake.storage.files import Storage
-from rowlake.verbs.inspect_files import unified_partition_type
 
 if TYPE_CHECKING:
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.engine.spark import Engine
     from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
+
+VERB = "compute_partition_stats"
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,8 @@ def compute_partition_stats(
     A snapshot that has such a file keeps it. A dry run counts, and writes nothing.
     """
     del engine  # manifests are columns: the driver reads and counts them
-    check_outside_transaction(handle, "compute_partition_stats")
+    handle = iceberg_handle(handle, VERB)
+    check_outside_transaction(handle, VERB)
     started = time.perf_counter()
     view = handle.view()
     if all(spec.is_unpartitioned for spec in view.specs.values()):
@@ -106,21 +111,26 @@ def compute_partition_stats(
     )
 
 
-def _registered(handle: TableHandle, snapshot_id: int, location: str, data: bytes) -> TableHandle:
+def _registered(
+    handle: IcebergHandle, snapshot_id: int, location: str, data: bytes
+) -> IcebergHandle:
     storage = Storage(handle.io_properties)
     with removed_on_failure(storage, location):
         storage.write(location, data)
-        return commit_metadata(
+        after = commit_metadata(
             handle,
-            "compute_partition_stats",
-            lambda newest: set_partition_statistics(newest, snapshot_id, location, len(data)),
+            VERB,
+            lambda newest: set_partition_statistics(
+                iceberg_handle(newest, VERB), snapshot_id, location, len(data)
+            ),
         )
+    return iceberg_handle(after, VERB)
 
 
 class _Computing:
     """Counts the partitions of snapshots of one table."""
 
-    def __init__(self, handle: TableHandle, view: TableView) -> None:
+    def __init__(self, handle: IcebergHandle, view: TableView) -> None:
         self._handle, self._view = handle, view
         self._storage = Storage(handle.io_properties)
         self._partition = unified_partition_type(view)

@@ -4,13 +4,11 @@ Comes in: a table handle, of which snapshots are looked at. Goes out: tables of 
 location once, as the metadata spells it. Invariant: what a reader of one of the snapshots would
 open is in the answer; entries that a manifest marks as deleted are not.
 
-There is no object per file: a table may have millions. Manifests are read some at a time, so that
-memory holds the locations and not the manifests.
+Manifests are read some at a time, so that memory holds the locations and not the manifests.
 """
 
 from __future__ import annotations
 
-import enum
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -19,58 +17,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.iceberg.manifest_list import read_manifest_list
+from rowlake.iceberg.manifest_read import read_live_entries
 from rowlake.model.files import MANIFESTS
+from rowlake.model.reachable import REACHABLE, Kind, distinct, of_kind
 from rowlake.storage.locations import join
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from rowlake.engine.spark import Engine
-    from rowlake.model.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
+    from rowlake.model.format import TaskRunner
 
 LISTING_THREADS = 16
 # Manifests are read in parts of about so many bytes; parsed they are some times larger.
 PART_BYTES = 64 * 1024 * 1024
 VERSION_HINT = "version-hint.text"
-# The same files under several names (`rowlake.storage.locations`): beginning, pattern, one name.
-_SPELLINGS = (
-    ("s3", r"^(?i:s3[an]?)://", "s3://"),
-    ("file:", r"^(?i:file):/+", "/"),
-    ("gcs", r"^(?i:gcs)://", "gs://"),
-    ("abfss", r"^(?i:abfss)://", "abfs://"),
-    ("wasbs", r"^(?i:wasbs)://", "wasb://"),
-)
 
 
-class Kind(enum.IntEnum):
-    """What a reachable file is; the first three are the spec's `content` numbers."""
-
-    DATA = 0
-    POSITION_DELETES = 1
-    EQUALITY_DELETES = 2
-    MANIFEST = 3
-    MANIFEST_LIST = 4
-    STATISTICS = 5
-    METADATA = 6
-
-
-# Large strings: the locations of some million files do not fit the offsets of small ones.
-REACHABLE = pa.schema([pa.field("location", pa.large_string()), pa.field("kind", pa.int8())])
-
-
-def reachable(handle: TableHandle, engine: Engine | None = None) -> pa.Table:
-    """Return every file that the table's metadata reaches, of all of its snapshots."""
-    manifests = manifests_of(handle)
-    return pa.concat_tables(
-        [
-            metadata_files(handle),
-            of_kind(manifests["location"], Kind.MANIFEST),
-            files_in(handle, manifests, engine),
-        ]
-    )
-
-
-def manifests_of(handle: TableHandle, snapshot_ids: Iterable[int] | None = None) -> pa.Table:
+def manifests_of(handle: IcebergHandle, snapshot_ids: Iterable[int] | None = None) -> pa.Table:
     """Return the manifests of some snapshots (None: of all), each once, as rows of `MANIFESTS`."""
     wanted = None if snapshot_ids is None else frozenset(snapshot_ids)
     lists = [
@@ -81,6 +45,11 @@ def manifests_of(handle: TableHandle, snapshot_ids: Iterable[int] | None = None)
     with ThreadPoolExecutor(LISTING_THREADS) as pool:
         listed = list(pool.map(lambda at: read_manifest_list(at, handle.storage), lists))
     return first_of_each(pa.concat_tables([MANIFESTS.empty_table(), *listed]))
+
+
+def spec_ids_of(handle: IcebergHandle, snapshot_ids: Collection[int]) -> set[int]:
+    """Return the partition specs that the manifests of some snapshots are of."""
+    return set(manifests_of(handle, snapshot_ids)["partition_spec_id"].unique().to_pylist())
 
 
 def first_of_each(manifests: pa.Table) -> pa.Table:
@@ -95,24 +64,27 @@ def first_of_each(manifests: pa.Table) -> pa.Table:
     return manifests.take(pc.take(kept, pc.sort_indices(kept)))
 
 
-def files_in(handle: TableHandle, manifests: pa.Table, engine: Engine | None = None) -> pa.Table:
+def files_in(
+    handle: IcebergHandle, manifests: pa.Table, runner: TaskRunner | None = None
+) -> pa.Table:
     """Return the live data and delete files of manifests, each once.
 
     A Puffin file is there once, however many of its vectors are live. The specs of the manifests
     must be in the handle's metadata.
     """
-    parts = [REACHABLE.empty_table(), *parts_of_files(handle, manifests, engine)]
+    parts = [REACHABLE.empty_table(), *parts_of_files(handle, manifests, runner)]
     return distinct(pa.concat_tables(parts))
 
 
 def parts_of_files(
-    handle: TableHandle, manifests: pa.Table, engine: Engine | None = None
+    handle: IcebergHandle, manifests: pa.Table, runner: TaskRunner | None = None
 ) -> Iterator[pa.Table]:
     """Yield `files_in` part by part; a file may come in several parts."""
     view = handle.view()
-    read = reader_of(engine)
     for part in some_at_a_time(_with_live_files(manifests)):
-        found = read(part, view, handle.storage, columns=("location", "content"))
+        found = read_live_entries(
+            part, view, handle.storage, columns=("location", "content"), runner=runner
+        )
         for files in found.values():
             named = pa.table([files["location"], files["content"]], names=REACHABLE.names)
             yield distinct(named.cast(REACHABLE))
@@ -135,7 +107,7 @@ def some_at_a_time(manifests: pa.Table) -> Iterator[pa.Table]:
         yield manifests.slice(start, end - start)
 
 
-def metadata_files(handle: TableHandle) -> pa.Table:
+def metadata_files(handle: IcebergHandle) -> pa.Table:
     """Return what the metadata names itself: all but manifests and what they hold.
 
     The version hint is named for every table, as one of the file system has it.
@@ -155,7 +127,7 @@ def metadata_files(handle: TableHandle) -> pa.Table:
     )
 
 
-def statistics_of(handle: TableHandle, snapshot_ids: Collection[int] | None = None) -> pa.Table:
+def statistics_of(handle: IcebergHandle, snapshot_ids: Collection[int] | None = None) -> pa.Table:
     """Return the statistics files of some snapshots (None: all), those of partitions too."""
     metadata = handle.metadata
     found = [*metadata.statistics, *metadata.partition_statistics]
@@ -165,39 +137,3 @@ def statistics_of(handle: TableHandle, snapshot_ids: Collection[int] | None = No
         if snapshot_ids is None or one.snapshot_id in snapshot_ids
     )
     return of_kind(list(locations), Kind.STATISTICS)
-
-
-def of_kind(locations: Iterable[str] | pa.ChunkedArray, kind: Kind) -> pa.Table:
-    """Return locations as a table of `REACHABLE`."""
-    if isinstance(locations, pa.ChunkedArray):
-        column = locations.cast(pa.large_string())
-    else:
-        column = pa.array(locations, pa.large_string())
-    kinds = pa.array(np.full(len(column), int(kind), np.int8))
-    return pa.table([column, kinds], schema=REACHABLE)
-
-
-def distinct(files: pa.Table) -> pa.Table:
-    """Return each location of each kind once."""
-    found = []
-    for kind in sorted(pc.unique(files["kind"]).to_pylist()):
-        of = files.filter(pc.equal(files["kind"], kind))
-        found.append(of_kind(pa.chunked_array([pc.unique(of["location"])]), Kind(kind)))
-    return pa.concat_tables([REACHABLE.empty_table(), *found])
-
-
-def without(files: pa.Table, others: pa.Table) -> pa.Table:
-    """Return the files that are at none of the others' places, however those are spelled."""
-    if not files.num_rows or not others.num_rows:
-        return files
-    known = pc.is_in(places(files["location"]), value_set=places(others["location"]))
-    return files.filter(pc.invert(known))
-
-
-def places(locations: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return locations in one spelling: `s3a://` and `s3n://` as `s3://`, `file:///a` as `/a`."""
-    found = locations.cast(pa.large_string())
-    for beginning, spelled, plain in _SPELLINGS:
-        if pc.any(pc.starts_with(found, beginning, ignore_case=True)).as_py():
-            found = pc.replace_substring_regex(found, pattern=spelled, replacement=plain)
-    return found

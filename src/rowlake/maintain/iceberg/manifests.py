@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rowlake.errors import InvalidStatementError, shown
+from rowlake.iceberg.listing import live_manifests
 from rowlake.iceberg.manifest_rewrite import Clustering
 from rowlake.maintain.guard import check_outside_transaction
-from rowlake.maintain.metadata.manifest_commit import ManifestCommit
+from rowlake.maintain.iceberg.handles import iceberg_handle
+from rowlake.maintain.iceberg.manifest_commit import ManifestCommit
 from rowlake.model.report import Report
 from rowlake.storage.files import Storage
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from rowlake.engine.spark import Engine
     from rowlake.iceberg.manifest_rewrite import RewrittenManifests
     from rowlake.model.handle import TableHandle
+
+VERB = "rewrite_manifests"
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ def rewrite_manifests(
     Iceberg; here manifests are columns in memory either way.
     """
     del engine, use_caching
-    check_outside_transaction(handle, "rewrite_manifests")
+    handle = iceberg_handle(handle, VERB)
+    check_outside_transaction(handle, VERB)
     started = time.perf_counter()
     clustering = _clustering(handle, spec_id, sort_by)
     if branch != "main":
@@ -79,6 +84,21 @@ def rewrite_manifests(
         seconds=time.perf_counter() - started,
     )
     return done.handle, report
+
+
+def forget_removed_files(handle: TableHandle, branch: str, operation: str) -> TableHandle:
+    """Write all manifests of a branch anew, without entries of files that were removed.
+
+    Such entries keep the bounds of the files, which are values of rows.
+    """
+    found: TableHandle = iceberg_handle(handle, operation)
+    view = found.view(ref=branch)
+    storage = Storage(view.io_properties)
+    listed = live_manifests(view, storage)
+    for spec_id in listed["partition_spec_id"].unique().to_pylist():
+        commit = ManifestCommit(Clustering(spec_id, always=True), storage, branch, operation)
+        found = commit.run(found).handle
+    return found
 
 
 def _clustering(

@@ -14,24 +14,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.catalog.ownership import ownership_of, warn_of_foreign
+from rowlake.catalog.ownership import ownership_of
 from rowlake.catalog.tables import load_table, purge_table, purges_itself
 from rowlake.iceberg.manifest_reader import read_manifests
+from rowlake.iceberg.reachable import manifests_of, metadata_files, some_at_a_time
 from rowlake.maintain.cleanup.owned import split_owned
-from rowlake.maintain.cleanup.reachable import (
-    Kind,
-    manifests_of,
-    metadata_files,
-    of_kind,
-    some_at_a_time,
-)
+from rowlake.model.reachable import Kind, of_kind
+from rowlake.storage.ownership import warn_of_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from pyiceberg.catalog import Catalog
 
-    from rowlake.model.handle import TableHandle
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.model.names import Name
 
 
@@ -48,22 +44,22 @@ def drop_with_files(
         return
     owned = ownership_of(handle, also_below)
 
-    def own_files(found: TableHandle) -> Collection[str]:
+    def own_files(found: IcebergHandle) -> Collection[str]:
         split = split_owned(files_of(found), owned)
-        warn_of_foreign(found, split.named, split.foreign_count)
+        warn_of_foreign(found.name, split.named, split.foreign_count)
         locations: list[str] = pc.unique(split.own["location"]).to_pylist()
         return locations
 
     purge_table(handle, own_files, owned.has_folder)
 
 
-def locations_of(handle: TableHandle) -> list[str]:
+def locations_of(handle: IcebergHandle) -> list[str]:
     """Return every file of every snapshot, with manifests, statistics and metadata files."""
     locations: list[str] = pc.unique(files_of(handle)["location"]).to_pylist()
     return locations
 
 
-def files_of(handle: TableHandle) -> pa.Table:
+def files_of(handle: IcebergHandle) -> pa.Table:
     """Return the same as a table of `REACHABLE`; all that manifests name counts as data."""
     manifests, view = manifests_of(handle), handle.view()
     found = [metadata_files(handle), of_kind(manifests["location"], Kind.MANIFEST)]

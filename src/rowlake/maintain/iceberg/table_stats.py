@@ -22,7 +22,8 @@ from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import CommitStateUnknownError, InvalidStatementError, RowlakeError, shown
 from rowlake.iceberg.statistics import set_statistics, statistics_location
 from rowlake.maintain.guard import check_outside_transaction
-from rowlake.maintain.metadata.sketch_kernel import (
+from rowlake.maintain.iceberg.handles import iceberg_handle
+from rowlake.maintain.iceberg.sketch_kernel import (
     SKETCHES,
     CountedColumn,
     sketch_kernel,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from rowlake.engine.spark import Engine
     from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
+
+VERB = "compute_table_stats"
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,8 @@ def compute_table_stats(
 
     The file replaces what statistics the snapshot had. A dry run counts and registers nothing.
     """
-    check_outside_transaction(handle, "compute_table_stats")
+    iceberg_handle(handle, VERB)
+    check_outside_transaction(handle, VERB)
     started = time.perf_counter()
     view = _view(handle, snapshot_id)
     if view.snapshot is None:
@@ -106,8 +110,10 @@ def _registered(
         storage.write(location, puffin.data)
         return commit_metadata(
             handle,
-            "compute_table_stats",
-            lambda newest: set_statistics(newest, snapshot_id, location, puffin),
+            VERB,
+            lambda newest: set_statistics(
+                iceberg_handle(newest, VERB), snapshot_id, location, puffin
+            ),
         )
 
 
@@ -125,10 +131,9 @@ def removed_on_failure(storage: Storage, location: str) -> Iterator[None]:
 
 def _view(handle: TableHandle, snapshot_id: int | None) -> TableView:
     """Return the table at a snapshot, with the schema that it was written with."""
-    current = handle.metadata.current_snapshot()
-    if snapshot_id is None and current is not None:
-        snapshot_id = current.snapshot_id
-    return handle.view(snapshot_id=snapshot_id)
+    return handle.view(
+        snapshot_id=handle.current_snapshot_id if snapshot_id is None else snapshot_id
+    )
 
 
 def counted_columns(view: TableView, columns: Sequence[str] | None) -> list[CountedColumn]:

@@ -7,49 +7,41 @@ alone are read for candidates, and those of the rest only where there are some.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.errors import CorruptTableError
-from rowlake.maintain.cleanup.reachable import (
-    REACHABLE,
-    Kind,
-    distinct,
+from rowlake.errors import CommitStateUnknownError, CorruptTableError, shown
+from rowlake.iceberg.expire import refs_lost
+from rowlake.iceberg.reachable import (
     files_in,
     first_of_each,
     manifests_of,
     metadata_files,
-    of_kind,
     parts_of_files,
-    places,
     statistics_of,
+)
+from rowlake.model.reachable import (
+    REACHABLE,
+    Kind,
+    LeftBehind,
+    distinct,
+    of_kind,
+    places,
     without,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
-    from rowlake.engine.spark import Engine
-    from rowlake.model.handle import TableHandle
-
-
-@dataclass(frozen=True)
-class LeftBehind:
-    """Files of snapshots that are gone; `unread` of their metadata could not be read.
-
-    What only those reached is not in `files`: it stays in storage as orphans.
-    """
-
-    files: pa.Table
-    unread: tuple[str, ...] = ()
+    from rowlake.catalog.handle import IcebergHandle
+    from rowlake.model.format import TaskRunner
 
 
 def files_left_behind(
-    before: TableHandle, after: TableHandle, engine: Engine | None = None
+    before: IcebergHandle, after: IcebergHandle, runner: TaskRunner | None = None
 ) -> LeftBehind:
     """Return the files that only snapshots reached which `after` has no more.
 
@@ -57,6 +49,7 @@ def files_left_behind(
     what went. Damage in what is gone is passed over, damage in what stays raises
     CorruptTableError: nothing is sure to be unreachable then.
     """
+    _check_refs(before, after)
     left = {one.snapshot_id for one in after.snapshots}
     gone = [one for one in before.snapshots if one.snapshot_id not in left]
     statistics = without(statistics_of(before), statistics_of(after))
@@ -69,9 +62,9 @@ def files_left_behind(
     alone = first_of_each(theirs.filter(pc.invert(_are_in(theirs["location"], ours["location"]))))
     found, damaged = _readable(
         list(range(alone.num_rows)),
-        lambda some: files_in(before, alone.take(pa.array(some, pa.int64())), engine),
+        lambda some: files_in(before, alone.take(pa.array(some, pa.int64())), runner),
     )
-    files = _not_in(distinct(found), parts_of_files(after, ours, engine))
+    files = _not_in(distinct(found), parts_of_files(after, ours, runner))
     manifests = of_kind(alone["location"], Kind.MANIFEST)
     lists = without(
         of_kind([one.manifest_list for one in gone], Kind.MANIFEST_LIST),
@@ -81,7 +74,15 @@ def files_left_behind(
     return LeftBehind(_unnamed(parts, after, ours), (*unread, *damaged))
 
 
-def _unnamed(files: pa.Table, after: TableHandle, manifests: pa.Table) -> pa.Table:
+def _check_refs(before: IcebergHandle, after: IcebergHandle) -> None:
+    """Check that no branch or tag of others went with the snapshots: its files are needed."""
+    lost = [] if after.version == before.version else refs_lost(before, after)
+    if lost:
+        cause = f"{shown(lost)} came to point to snapshots that expired, and was dropped with them"
+        raise CommitStateUnknownError(before.name, None, cause)
+
+
+def _unnamed(files: pa.Table, after: IcebergHandle, manifests: pa.Table) -> pa.Table:
     """Return the files that are not metadata in use: what is gone may name those as its own."""
     return without(without(files, metadata_files(after)), of_kind(manifests["location"], Kind.DATA))
 
@@ -122,11 +123,3 @@ def _not_in(files: pa.Table, parts: Iterable[pa.Table]) -> pa.Table:
         if is_found.all():
             return REACHABLE.empty_table()
     return files.filter(pa.array(~is_found))
-
-
-def except_locations(files: pa.Table, locations: Collection[str]) -> pa.Table:
-    """Return the files that are not at one of these locations, spelled as they are."""
-    if not locations:
-        return files
-    known = pa.array(list(locations), pa.large_string())
-    return files.filter(pc.invert(pc.is_in(files["location"], value_set=known)))

@@ -39,17 +39,20 @@ from rowlake.iceberg.path_rewrite import (
 )
 from rowlake.iceberg.prefixes import Prefixes
 from rowlake.maintain.guard import check_outside_transaction
-from rowlake.maintain.metadata.path_kernel import PathTask, new_name, path_kernel
+from rowlake.maintain.iceberg.handles import iceberg_handle
+from rowlake.maintain.iceberg.path_kernel import PathTask, new_name, path_kernel
 from rowlake.model.files import MANIFESTS, Content, Status
 from rowlake.model.report import Report
 from rowlake.plan.delete_index import FACTS, delete_file
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
+    from rowlake.catalog.handle import IcebergHandle
     from rowlake.engine.spark import Engine
     from rowlake.model.files import DeleteFile
     from rowlake.model.handle import TableHandle
 
+VERB = "rewrite_table_path"
 NOT_APPLICABLE = "N/A"
 FILE_LIST = "file-list"
 _FILES_PER_TASK = 32
@@ -80,8 +83,8 @@ class RewriteTablePathReport(Report):
 class Versions:
     """Metadata files to rewrite, newest first; those of the end and of the start by themselves."""
 
-    end: TableHandle
-    start: TableHandle | None
+    end: IcebergHandle
+    start: IcebergHandle | None
     locations: tuple[str, ...]
 
 
@@ -102,11 +105,12 @@ def rewrite_table_path(
     Versions are names (or locations) of metadata files; all by default. A failure removes what was
     staged. A dry run lists the files and stages nothing.
     """
-    check_outside_transaction(handle, "rewrite_table_path")
+    own = iceberg_handle(handle, VERB)
+    check_outside_transaction(handle, VERB)
     started = time.perf_counter()
-    prefixes = _prefixes(handle, source_prefix, target_prefix, staging_location)
-    versions = _versions(handle, start_version, end_version)
-    staging = _Staging(handle, engine, prefixes, versions, dry_run=dry_run)
+    prefixes = _prefixes(own, source_prefix, target_prefix, staging_location)
+    versions = _versions(own, start_version, end_version)
+    staging = _Staging(own, engine, prefixes, versions, dry_run=dry_run)
     try:
         staging.run()
         listed = _file_list(staging) if create_file_list else NOT_APPLICABLE
@@ -127,7 +131,7 @@ def rewrite_table_path(
 
 
 def _prefixes(
-    handle: TableHandle, source: str, target: str, staging_location: str | None
+    handle: IcebergHandle, source: str, target: str, staging_location: str | None
 ) -> Prefixes:
     for name, value in (("source_prefix", source), ("target_prefix", target)):
         if not isinstance(value, str) or not value.rstrip("/"):
@@ -147,7 +151,7 @@ def _prefixes(
     return Prefixes(source.rstrip("/"), target.rstrip("/"), staging.rstrip("/"))
 
 
-def _versions(handle: TableHandle, start: str | None, end: str | None) -> Versions:
+def _versions(handle: IcebergHandle, start: str | None, end: str | None) -> Versions:
     logged = [entry.metadata_file for entry in handle.metadata.metadata_log]
     known = [*logged, str(handle.metadata_location)]
     last = known[-1] if end is None else _version(handle, end, known)
@@ -163,7 +167,7 @@ def _versions(handle: TableHandle, start: str | None, end: str | None) -> Versio
     return Versions(_at(handle, last), None if first is None else _at(handle, first), locations)
 
 
-def _version(handle: TableHandle, wanted: str, known: list[str]) -> str:
+def _version(handle: IcebergHandle, wanted: str, known: list[str]) -> str:
     found = [one for one in known if wanted in (one, _file_name(one))]
     if not found:
         raise InvalidStatementError(
@@ -173,7 +177,7 @@ def _version(handle: TableHandle, wanted: str, known: list[str]) -> str:
     return found[-1]
 
 
-def _at(handle: TableHandle, location: str) -> TableHandle:
+def _at(handle: IcebergHandle, location: str) -> IcebergHandle:
     if location == handle.metadata_location:
         return handle
     metadata = read_metadata(location, Storage(handle.io_properties))
@@ -196,7 +200,7 @@ def _file_list(staging: _Staging) -> str:
 class _Staging:
     """One rewriting: what it stages, and the pairs of what to copy."""
 
-    handle: TableHandle
+    handle: IcebergHandle
     engine: Engine
     prefixes: Prefixes
     versions: Versions
