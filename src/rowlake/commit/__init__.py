@@ -10,10 +10,10 @@ The loop: `validate` looks for a snapshot that forbids the change; `rebase` merg
 deletes and deletion vectors with those that others put on the same data files (different rows:
 both land; the same row: refused); `resolve` names the files that a filter removes at this head;
 then the format produces a snapshot and the catalog swaps it in. `retry` bounds lost races by
-total time and other failures by number. A compaction never fails because others deleted rows of
-its sources: the deletes are carried over to its output files.
+total time and other failures by number. What others did to the sources of a compaction is carried
+over to its output files; a part for which that is impossible is given up, and the rest lands.
 
-`rerun` runs an operation again only where its `Allows` permits: after any change, after changes
-that kept the rows (a compaction, an upgrade), or never, for operations that hold values read from
-the table.
+`rerun` runs an operation again only where its `Allows` permits: after any conflict, after a
+conflict with a change that kept all rows (a compaction, an upgrade), or, for operations that hold
+values read from the table, only where nothing but such changes landed.
 """
