@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from rowlake.maintain.cleanup import purge as purging
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.result import Result
-    from rowlake.sql import execute
+    from rowlake.sql.execute import statement as execute
     from rowlake.verbs import create, create_as, ingest_directory, relation
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
     (purging,) = deferred("rowlake.maintain.cleanup", "purge")
-    (execute,) = deferred("rowlake.sql", "execute")
+    (execute,) = deferred("rowlake.sql.execute", "statement")
     create, create_as, ingest_directory, relation = deferred(
         "rowlake.verbs", "create create_as ingest_directory relation"
     )

@@ -12,33 +12,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowlake.catalog.handle import TableHandle
+    from rowlake.conditions import keys as key_predicates
     from rowlake.engine.spark import Engine
     from rowlake.lake import Lake
     from rowlake.maintain.autopilot import health, optimize
     from rowlake.maintain.cleanup import erase as erasing
-    from rowlake.maintain.cleanup import expire, orphans
+    from rowlake.maintain.cleanup import expire, file_list, orphans
     from rowlake.maintain.cleanup import vacuum as vacuuming
-    from rowlake.maintain.compact import rewrite
+    from rowlake.maintain.compact import request_text, rewrite
     from rowlake.maintain.deletes import equality_deletes, position_deletes
     from rowlake.maintain.metadata import manifests, partition_stats, table_path, table_stats
     from rowlake.model.health import Health
     from rowlake.model.predicate import Predicate
-    from rowlake.sql import key_predicates, procedures_orphans, rewriting
 else:  # loaded at their first use
     health, optimize = deferred("rowlake.maintain.autopilot", "health optimize")
-    erasing, expire, orphans, vacuuming = deferred(
-        "rowlake.maintain.cleanup", "erase expire orphans vacuum"
+    erasing, expire, file_list, orphans, vacuuming = deferred(
+        "rowlake.maintain.cleanup", "erase expire file_list orphans vacuum"
     )
-    (rewrite,) = deferred("rowlake.maintain.compact", "rewrite")
+    request_text, rewrite = deferred("rowlake.maintain.compact", "request_text rewrite")
     equality_deletes, position_deletes = deferred(
         "rowlake.maintain.deletes", "equality_deletes position_deletes"
     )
     manifests, partition_stats, table_path, table_stats = deferred(
         "rowlake.maintain.metadata", "manifests partition_stats table_path table_stats"
     )
-    key_predicates, procedures_orphans, rewriting = deferred(
-        "rowlake.sql", "key_predicates procedures_orphans rewriting"
-    )
+    (key_predicates,) = deferred("rowlake.conditions", "keys")
 
 
 class Maintenance:
@@ -86,7 +84,7 @@ class Maintenance:
             dry_run=dry_run,
             max_bytes=max_bytes,
             max_seconds=max_seconds,
-            where=rewriting.files_where(view, where),
+            where=request_text.files_where(view, where),
             branch=branch,
         )
         return report
@@ -111,9 +109,9 @@ class Maintenance:
         """
         view = view_of(self.handle, ref=branch if branch != "main" else None)
         request = rewrite.Request(
-            where=rewriting.files_where(view, where),
+            where=request_text.files_where(view, where),
             options=dict(options or {}),
-            layout=rewriting.layout_for(view, strategy, order),
+            layout=request_text.layout_for(view, strategy, order),
             branch=branch,
             dry_run=dry_run,
             max_bytes=max_bytes,
@@ -141,7 +139,7 @@ class Maintenance:
             handle,
             self._engine,
             options=options,
-            where=rewriting.files_where(view, where),
+            where=request_text.files_where(view, where),
             branch=branch,
             dry_run=dry_run,
         )
@@ -165,7 +163,7 @@ class Maintenance:
         self._handle, report = equality_deletes.convert_equality_deletes(
             handle,
             self._engine,
-            where=rewriting.files_where(view, where),
+            where=request_text.files_where(view, where),
             options=options,
             branch=branch,
             dry_run=dry_run,
@@ -254,7 +252,7 @@ class Maintenance:
         """
         files = None
         if file_list_view is not None:
-            files = procedures_orphans.file_list_of(self.lake, file_list_view)
+            files = file_list.file_list_of(self.lake, file_list_view)
         self._handle, report = orphans.remove_orphan_files(
             self.handle,
             self._engine,

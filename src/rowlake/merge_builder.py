@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.dml.change import change_rows, explain_rows
+from rowlake.dml.clause_rules import first_broken_rule
+from rowlake.dml.operations import Action, Clause, Merge, When
+from rowlake.dml.python_arguments import assignments_of, condition_of, match_of
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.metadata import view_of
-from rowlake.sql.assignments import assignments_of, condition_of, match_of
-from rowlake.sql.clause_rules import first_broken_rule
-from rowlake.sql.execute_row_level import change_rows, explain_rows
-from rowlake.sql.row_statements import Action, Clause, Merge, When
 from rowlake.verbs.source import SourcePath
 
 if TYPE_CHECKING:

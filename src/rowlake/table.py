@@ -28,22 +28,17 @@ if TYPE_CHECKING:
     from rowlake import merge_builder, plan
     from rowlake.catalog.handle import TableHandle
     from rowlake.commit import metadata as commit
+    from rowlake.conditions import pushed, whole
+    from rowlake.dml import change, operations, python_arguments
     from rowlake.engine.spark import Engine
     from rowlake.maintain.autopilot import auto
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.view import SnapshotInfo
+    from rowlake.query import refusals
     from rowlake.rowlevel import blind, strategy
     from rowlake.rowlevel import delete as deletion
     from rowlake.rowlevel import upsert as upserting
-    from rowlake.sql import (
-        assignments,
-        condition,
-        execute_row_level,
-        refusals,
-        row_statements,
-        whole_condition,
-    )
     from rowlake.verbs import alter, branches, ingest, inspect, pick, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
@@ -52,10 +47,11 @@ else:  # loaded at their first use: a look at a table needs few of them
     blind, deletion, strategy, upserting = deferred(
         "rowlake.rowlevel", "blind delete strategy upsert"
     )
-    assignments, condition, execute_row_level, refusals, row_statements, whole_condition = deferred(
-        "rowlake.sql",
-        "assignments condition execute_row_level refusals row_statements whole_condition",
+    pushed, whole = deferred("rowlake.conditions", "pushed whole")
+    change, operations, python_arguments = deferred(
+        "rowlake.dml", "change operations python_arguments"
     )
+    (refusals,) = deferred("rowlake.query", "refusals")
     alter, branches, ingest, inspect, pick, read, wap, write = deferred(
         "rowlake.verbs", "alter branches ingest inspect pick read wap write"
     )
@@ -140,9 +136,9 @@ class Table(Maintenance):
             return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
         schema = view_of(handle, **at).schema
         shown = list(schema.arrow.names if columns is None else columns)
-        needed = list(dict.fromkeys([*shown, *condition.columns_in(where, schema)]))
-        pushed = condition.pushed_condition(where, schema, zone=self._engine.time_zone)
-        found = read.frame(handle, self._engine, read.Request(needed, pushed.predicate, **at))
+        needed = list(dict.fromkeys([*shown, *pushed.columns_in(where, schema)]))
+        said = pushed.pushed_condition(where, schema, zone=self._engine.time_zone)
+        found = read.frame(handle, self._engine, read.Request(needed, said.predicate, **at))
         with refusals.told_plainly(None, where, moved=True, columns=schema.arrow.names):
             found = found.where(where)
         return found.select(*[found[f"`{name.replace('`', '``')}`"] for name in shown])
@@ -214,7 +210,7 @@ class Table(Maintenance):
         predicate = (
             None
             if where is None
-            else whole_condition.whole_condition(
+            else whole.whole_condition(
                 where,
                 view_of(handle).schema,
                 f"Cannot overwrite {self.name}",
@@ -258,12 +254,12 @@ class Table(Maintenance):
         """
         _options(options)
         name = tuple(self._handle.identifier)
-        statement = row_statements.Update(
+        statement = operations.Update(
             name,
-            assignments.assignments_of(set, tuple(name[n:] for n in range(len(name))), "set"),
-            where=assignments.condition_of(where, "where"),
+            python_arguments.assignments_of(set, tuple(name[n:] for n in range(len(name))), "set"),
+            where=python_arguments.condition_of(where, "where"),
         )
-        return execute_row_level.change_rows(self.lake, statement, **options)
+        return change.change_rows(self.lake, statement, **options)
 
     def merge(
         self, source: Any, on: str | Sequence[str], **options: Any
@@ -307,17 +303,17 @@ class Table(Maintenance):
             )
         if not isinstance(where, str):
             return deletion.Selection(plan.bind(where, schema))
-        pushed = condition.pushed_condition(where, schema)
-        if pushed.exact:
-            return deletion.Selection(plan.bind(pushed.predicate, schema))
+        said = pushed.pushed_condition(where, schema)
+        if said.exact:
+            return deletion.Selection(plan.bind(said.predicate, schema))
         view = write.view_for_write(handle, branch)
-        needed = [*condition.columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
-        request = read.Request(needed, pushed.predicate, snapshot_id=view.snapshot_id)
+        needed = [*pushed.columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
+        request = read.Request(needed, said.predicate, snapshot_id=view.snapshot_id)
         with refusals.told_plainly(None, where, moved=True, columns=schema.arrow.names):
             frame = read.frame(handle, self._engine, request).where(where)
         found = frame.select(FILE_COLUMN, POS_COLUMN)
         return deletion.Selection(
-            plan.bind(pushed.predicate, schema), found, snapshot_id=view.snapshot_id
+            plan.bind(said.predicate, schema), found, snapshot_id=view.snapshot_id
         )
 
     def _wrote(self, landed: TableHandle, result: Result) -> Result:
@@ -429,13 +425,13 @@ def _said_by(where: str | Predicate, handle: TableHandle) -> Predicate:
     """Return a condition as a predicate, all of it, so that no row has to be looked at."""
     if where is not None and not isinstance(where, str):
         return where
-    pushed = condition.pushed_condition(where, view_of(handle).schema) if where else None
-    if pushed is None or not pushed.exact:
+    said = pushed.pushed_condition(where, view_of(handle).schema) if where else None
+    if said is None or not said.exact:
         raise InvalidStatementError(
             f"Cannot delete from {handle.name} with deletes='equality' where {where}: such a "
             "condition compares columns with literals by =, IN and IS NULL, joined by AND and OR."
         )
-    return pushed.predicate
+    return said.predicate
 
 
 def _options(given: Mapping[str, Any]) -> write.WriteOptions:

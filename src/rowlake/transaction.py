@@ -12,7 +12,7 @@ from rowlake.catalog.holding import HoldingCatalog
 from rowlake.commit.transaction import discard
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.autopilot.auto import tidy_after
-from rowlake.sql.session import share_session
+from rowlake.query.workspace import share_session
 from rowlake.verbs.outcome import commit_all_or_raise
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import pytest
 import rowlake
 from rowlake.cli import app as cli
 from rowlake.cli import options
+from rowlake.dml.change import change_rows, explain_rows
 from rowlake.engine import spark as engine
 from rowlake.errors import TableNotFoundError, UnsupportedFeatureError
-from rowlake.sql.execute_row_level import change_rows, explain_rows
-from rowlake.sql.parse import parse
+from rowlake.sql.parse.statement import parse
 from tests.lakes import files_in
 
 SOURCE = "(SELECT explode(sequence(90, 104)) AS id, 'new' AS name)"

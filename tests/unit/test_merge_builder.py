@@ -13,11 +13,12 @@ import pyarrow as pa
 import pytest
 
 from rowlake import merge_builder
+from rowlake.dml import change
+from rowlake.dml.operations import Assignment, Merge, Update
 from rowlake.errors import InvalidStatementError
-from rowlake.sql import execute_row_level
-from rowlake.sql.literal_text import literal_text
-from rowlake.sql.parse import parse
-from rowlake.sql.row_statements import Assignment, Merge, Update
+from rowlake.sql.parse.statement import parse
+from rowlake.sqltext.literal_text import literal_text
+from rowlake.sqltext.parameters import with_named_arguments
 from rowlake.verbs.source import SourcePath
 from tests.lakes import make_lake
 from tests.unit.sql.lake_without_spark import lake_without_spark
@@ -50,7 +51,7 @@ def ran(monkeypatch) -> list:
 
     monkeypatch.setattr(merge_builder, "change_rows", run)
     monkeypatch.setattr(merge_builder, "explain_rows", run)
-    monkeypatch.setattr(execute_row_level, "change_rows", run)
+    monkeypatch.setattr(change, "change_rows", run)
     return found
 
 
@@ -173,10 +174,10 @@ def test_a_branch_is_a_part_of_the_name(monkeypatch, verb) -> None:
     }[verb]
     found = []
     monkeypatch.setattr(
-        execute_row_level, f"{verb}_rows", lambda *given, **options: found.append((given, options))
+        change, f"{verb}_rows", lambda *given, **options: found.append((given, options))
     )
-    execute_row_level.change_rows(None, parse(text), branch="b", mode="auto")
-    execute_row_level.change_rows(None, parse(text), branch="main")
+    change.change_rows(None, parse(text), branch="b", mode="auto")
+    change.change_rows(None, parse(text), branch="main")
     (_, first, _), options = found[0]
     assert (first.name, first.alias, options) == (("ns", "t", "branch_b"), "t", {"mode": "auto"})
     (_, second, _), options = found[1]
@@ -321,14 +322,14 @@ def test_decimals_that_spark_has_not(text) -> None:
 
 def test_arguments_by_position_become_named() -> None:
     text = "UPDATE t SET a = ?, b = '?' /* ? */ WHERE c IN (?, ?)"
-    named, arguments = execute_row_level.with_named_arguments(text, [1, "x", None])
+    named, arguments = with_named_arguments(text, [1, "x", None])
     first, second, third = (f"rowlake_argument_{n}" for n in range(3))
     assert named == f"UPDATE t SET a = :{first}, b = '?' /* ? */ WHERE c IN (:{second}, :{third})"
     assert arguments == {first: 1, second: "x", third: None}
-    assert execute_row_level.with_named_arguments(text, {"a": 1}) == (text, {"a": 1})
-    assert execute_row_level.with_named_arguments(text, None) == (text, None)
+    assert with_named_arguments(text, {"a": 1}) == (text, {"a": 1})
+    assert with_named_arguments(text, None) == (text, None)
     with pytest.raises(InvalidStatementError, match=r"has 3 parameters \(\?\) but 1 arguments"):
-        execute_row_level.with_named_arguments(text, [1])
+        with_named_arguments(text, [1])
 
 
 def test_a_dot_in_a_column_s_name_is_no_path(tmp_path):

@@ -25,7 +25,7 @@ from rowlake.errors import InvalidStatementError, RowlakeError, StorageError
 from rowlake.iceberg.metadata import view_of
 from rowlake.lake import connect
 from rowlake.secrets import REDACTED
-from rowlake.sql.execute_show import create_text, table_properties
+from rowlake.sql.execute.show import create_text, table_properties
 from rowlake.storage.files import Storage
 from rowlake.verbs.read import planned_view
 from tests.lakes import SALES, sales

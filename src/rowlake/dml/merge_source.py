@@ -1,0 +1,221 @@
+"""The source of a MERGE: a DataFrame where Spark has to evaluate it, else rows read directly.
+
+A table of the lake, or rows that the driver holds, can be staged without passing through Spark, as
+long as nothing but its columns is asked for. All kinds of source say their `columns`, Spark's
+`types` of them, their `arrow` types where rows can be had without Spark, and give a `frame`, or
+`direct` rows: (staged column, source column) in their order. Those that are not `is_repeatable` may
+have other rows when they are read again.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from rowlake.dml.merge_clauses import source_name
+from rowlake.errors import InternalError
+from rowlake.plan.tasks import scan_tasks
+from rowlake.query.run import moment_of, run_query
+from rowlake.query.workspace import Lookup
+from rowlake.rowlevel.staging import PlainRows, ScanRows
+from rowlake.sqltext.lexer import Kind, Lexer, quote
+from rowlake.sqltext.spark_types import type_text
+from rowlake.verbs.plain_parquet import FileSource
+from rowlake.verbs.read import Request, frame, planned
+from rowlake.verbs.source import ArrowSource, source_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.dml.operations import Merge
+    from rowlake.dml.target import RowTarget
+    from rowlake.lake import Lake
+
+
+class FrameSource:
+    """Rows of Spark."""
+
+    arrow: pa.Schema | None = None
+    is_repeatable = False
+
+    def __init__(self, found: Any) -> None:
+        self.frame = found
+
+    def is_of(self, handle: TableHandle) -> bool:  # noqa: ARG002
+        """Return False: what a DataFrame was made of is not known."""
+        return False
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.frame.columns)
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Spark's type of each column."""
+        return {each.name: type_text(each.dataType, each.name) for each in self.frame.schema.fields}
+
+    def direct(self, columns: Sequence[tuple[str, str]]) -> Any:
+        """Raise: Spark has the rows, which `arrow` says beforehand."""
+        raise InternalError(f"Rows of a DataFrame were asked for without Spark: {columns}.")
+
+
+class TableSource:
+    """A table of the lake at one snapshot."""
+
+    is_repeatable = True
+
+    def __init__(self, lake: Lake, handle: TableHandle, moment: dict[str, Any]) -> None:
+        self._lake, self._handle, self._moment = lake, handle, moment
+
+    def is_of(self, handle: TableHandle) -> bool:
+        """Tell whether the rows are those of some table."""
+        return _is_same(self._handle, handle)
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """The columns as a scan gives them."""
+        return planned(self._handle, Request((), **self._moment)).view.schema.arrow
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.arrow.names)
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Spark's type of each column."""
+        return _spark_types(self._lake, self.arrow)
+
+    @cached_property
+    def frame(self) -> Any:
+        """The rows as a lazy DataFrame."""
+        return frame(self._handle, self._lake.engine, Request(**self._moment))
+
+    def direct(self, columns: Sequence[tuple[str, str]]) -> ScanRows:
+        """Return the tasks that read some columns."""
+        wanted = tuple(dict.fromkeys(name for _, name in columns))
+        read = planned(self._handle, Request(wanted, **self._moment), self._lake.engine)
+        tasks = scan_tasks(read.plan, read.context, slots=self._lake.engine.slots)
+        return ScanRows(tuple(tasks), read.plan.size_in_bytes, tuple(columns))
+
+
+class ArrowRows:
+    """Rows that the driver holds."""
+
+    is_repeatable = True
+
+    def __init__(self, lake: Lake, rows: pa.Table) -> None:
+        self._lake, self._rows = lake, rows
+        self.arrow = rows.schema
+        self.columns = tuple(rows.column_names)
+
+    def is_of(self, handle: TableHandle) -> bool:  # noqa: ARG002
+        """Return False: the rows are of no table."""
+        return False
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Spark's type of each column."""
+        return _spark_types(self._lake, self.arrow)
+
+    @cached_property
+    def frame(self) -> Any:
+        """The rows as a DataFrame."""
+        return self._lake.engine.from_arrow(self._rows)
+
+    def direct(self, columns: Sequence[tuple[str, str]]) -> list[pa.RecordBatch]:
+        """Return some columns."""
+        chosen = self._rows.select([name for _, name in columns])
+        return list(chosen.rename_columns([staged for staged, _ in columns]).to_batches())
+
+
+class FileRows:
+    """Rows of plain Parquet files, which tasks can read themselves."""
+
+    is_repeatable = False
+
+    def __init__(self, lake: Lake, files: FileSource) -> None:
+        self._lake, self._files = lake, files
+        self.arrow = files.schema
+        self.columns = tuple(files.schema.names)
+
+    def is_of(self, handle: TableHandle) -> bool:  # noqa: ARG002
+        """Return False: the rows are of no table."""
+        return False
+
+    @cached_property
+    def frame(self) -> Any:
+        """The rows as a lazy DataFrame."""
+        return self._files.frame
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Spark's type of each column."""
+        return _spark_types(self._lake, self.arrow)
+
+    def direct(self, columns: Sequence[tuple[str, str]]) -> PlainRows:
+        """Return the tasks that read some columns."""
+        chosen = self._files.select(list(columns))
+        tasks = chosen.tasks(self._lake.engine.slots)
+        return PlainRows(tuple(tasks), chosen.size_in_bytes)
+
+
+MergeSource: TypeAlias = FrameSource | TableSource | ArrowRows | FileRows
+
+
+def merge_source(target: RowTarget, statement: Merge, arguments: Any) -> MergeSource:
+    """Return the source of a MERGE; nothing is read yet."""
+    lake = target.lake
+    if not isinstance(statement.source, str):
+        return _handed_in(target, statement.source)
+    parts = _dotted(statement.source)
+    lookup = Lookup(lake, [target.handle])
+    found = lookup.target(parts) if parts and not statement.with_clause else None
+    handle = None if found is None else lookup.handle(found.table)
+    if found is not None and handle is not None and not found.metadata_table:
+        return TableSource(lake, handle, moment_of(lake, handle, found, None))
+    name = source_name(statement)
+    text = f"{statement.with_clause}SELECT * FROM {statement.source} AS {quote(name)}"
+    return _held(target, run_query(lake, text, arguments, known=[target.handle]))
+
+
+def _handed_in(target: RowTarget, rows: Any) -> MergeSource:
+    lake, handle = target.lake, getattr(rows, "handle", None)
+    if handle is not None:
+        # The target itself is read as it is changed.
+        is_target = _is_same(handle, target.handle)
+        return TableSource(lake, target.handle if is_target else handle, {})
+    return _held(target, rows)
+
+
+def _held(target: RowTarget, rows: Any) -> MergeSource:
+    lake = target.lake
+    found = source_of(rows, lake.engine, target.view.schema.arrow)
+    if isinstance(found, ArrowSource):
+        return ArrowRows(lake, pa.Table.from_batches(found.batches, found.schema))
+    return FileRows(lake, found) if isinstance(found, FileSource) else FrameSource(found.frame)
+
+
+def _is_same(one: TableHandle, other: TableHandle) -> bool:
+    return bool(one.metadata.table_uuid == other.metadata.table_uuid)
+
+
+def _dotted(text: str) -> tuple[str, ...]:
+    """Return the parts of a name; none where the text is anything else."""
+    tokens = [token for token in Lexer(text).all() if token.kind is not Kind.END]
+    is_name = len(tokens) % 2 == 1 and all(token.text == "." for token in tokens[1::2])
+    if not is_name or not all(token.is_name for token in tokens[::2]):
+        return ()
+    return tuple(token.value for token in tokens[::2])
+
+
+def _spark_types(lake: Lake, schema: pa.Schema) -> dict[str, str]:
+    # Imports pyspark: a session exists by now.
+    from rowlake.engine.types import spark_schema
+
+    fields = spark_schema(schema, has_time=lake.engine.has_time).fields
+    return {field.name: type_text(field.dataType, field.name) for field in fields}

@@ -1,0 +1,161 @@
+"""INSERT: the query is Spark's, the matching of columns is here, the write is the table's."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rowlake.conditions.store_assignment import Assignment, SourceColumn, TargetColumn, assigned
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.iceberg.metadata import view_of
+from rowlake.model.schema import WRITE_DEFAULT
+from rowlake.query.run import run_query
+from rowlake.query.workspace import Lookup, names_of, need_table, setting
+from rowlake.sqltext.edits import spliced
+from rowlake.sqltext.lexer import Kind, Lexer, readable, string_literal
+from rowlake.sqltext.spark_types import type_text
+
+if TYPE_CHECKING:
+    from rowlake.lake import Lake
+    from rowlake.model.result import Result
+    from rowlake.model.schema import Schema
+    from rowlake.sql.statements import Insert
+    from rowlake.sqltext.names import Names
+    from rowlake.table import Table
+
+# Rows typed into a statement are few: they are fetched to the driver and written there.
+_LOCAL_TEXT = 1 << 20
+
+
+def insert(lake: Lake, statement: Insert, arguments: Any) -> Result | None:
+    """Run INSERT INTO or OVERWRITE; None where the table is not the lake's."""
+    lookup = Lookup(lake)
+    target = lookup.target(statement.name)
+    if target is None:
+        return None
+    if not target.is_current:
+        raise InvalidStatementError(
+            f"Cannot write to {readable(statement.name)}: only tables and their branches are "
+            f"written to."
+        )
+    table = need_table(lake, target.table)
+    names = names_of(lake)
+    columns = target_columns(lake, target.schema)
+    frame = _source(lake, statement, columns, arguments)
+    frame = fitted(frame, columns, _assignment(lake, statement, table, names))
+    rows = frame.toArrow() if _is_local(statement) else frame
+    options = {"branch": target.branch} if target.branch else {}
+    if not statement.overwrite:
+        return table.append(rows, **options)
+    return _overwrite(lake, table, statement, rows, options)
+
+
+def _is_local(statement: Insert) -> bool:
+    first = Lexer(statement.query).token(0)
+    return first.word == "VALUES" and len(statement.query) <= _LOCAL_TEXT
+
+
+def _source(lake: Lake, statement: Insert, columns: list[TargetColumn], arguments: Any) -> Any:
+    query = with_defaults(statement, columns)
+    return run_query(lake, statement.with_clause + query, arguments)
+
+
+def _assignment(lake: Lake, statement: Insert, table: Table, names: Names) -> Assignment:
+    return Assignment(
+        table.name,
+        statement.columns,
+        statement.by_name,
+        {part.column: part.value for part in statement.partition if part.value is not None},
+        names,
+        setting(lake, "spark.sql.ansi.enabled", "true").lower() == "true",
+    )
+
+
+def target_columns(lake: Lake, schema: Schema) -> list[TargetColumn]:
+    """Return a table's columns in Spark's types."""
+    # Imports pyspark: a session exists by now.
+    from rowlake.engine.types import spark_schema
+
+    has_time = lake.engine.has_time
+    fields = spark_schema(schema.arrow, has_time=has_time).fields
+    return [
+        TargetColumn(
+            field.name, type_text(field.dataType, field.name), not field.nullable, _default(column)
+        )
+        for field, column in zip(fields, schema.arrow, strict=True)
+    ]
+
+
+def _default(column: Any) -> str | None:
+    """Return the SQL text of a column's write default."""
+    text = (column.metadata or {}).get(WRITE_DEFAULT)
+    if text is None:
+        return None
+    value = json.loads(text)
+    if isinstance(value, str):
+        binary = "binary" in str(column.type)
+        return f"X{string_literal(value)}" if binary else string_literal(value)
+    return str(value)
+
+
+def fitted(frame: Any, columns: list[TargetColumn], how: Assignment) -> Any:
+    """Return a frame with the table's columns, as store assignment makes them."""
+    fields = frame.schema.fields
+    references = [f"__{index}" for index in range(len(fields))]
+    source = [
+        SourceColumn(field.name, type_text(field.dataType, field.name), reference)
+        for field, reference in zip(fields, references, strict=True)
+    ]
+    return frame.toDF(*references).selectExpr(*assigned(source, columns, how))
+
+
+def with_defaults(statement: Insert, columns: list[TargetColumn]) -> str:
+    """Return the query with every DEFAULT that is a value of VALUES replaced."""
+    query = statement.query
+    if "default" not in query.lower():
+        return query
+    tokens = Lexer(query).all()
+    if tokens[0].word != "VALUES":
+        return query
+    names = [name.lower() for name in statement.columns or ()]
+    wanted = [c for c in columns if c.name.lower() in names] if names else columns
+    wanted.sort(key=lambda column: names.index(column.name.lower()) if names else 0)
+    edits, depth, position = [], 0, 0
+    for index, token in enumerate(tokens):
+        if token.kind is Kind.SYMBOL and token.text in "()":
+            depth += 1 if token.text == "(" else -1
+            position = 0 if depth == 1 and token.text == "(" else position
+        elif token.text == "," and depth == 1:
+            position += 1
+        elif token.word == "DEFAULT" and depth == 1 and _is_whole(tokens, index):
+            edits.append((token.start, token.end, _default_text(wanted, position)))
+    return spliced(query, edits)
+
+
+def _is_whole(tokens: list[Any], index: int) -> bool:
+    return tokens[index - 1].text in ("(", ",") and tokens[index + 1].text in (")", ",")
+
+
+def _default_text(columns: list[TargetColumn], position: int) -> str:
+    column = columns[position] if position < len(columns) else None
+    if column is None or column.default is None:
+        return "NULL"
+    return f"CAST({column.default} AS {column.type})"
+
+
+def _overwrite(
+    lake: Lake, table: Table, statement: Insert, rows: Any, options: dict[str, Any]
+) -> Result:
+    if statement.if_not_exists:
+        raise UnsupportedFeatureError("INSERT OVERWRITE … IF NOT EXISTS is not supported.")
+    if statement.where is not None:
+        return table.overwrite(rows, where=statement.where, **options)
+    mode = setting(lake, "spark.sql.sources.partitionOverwriteMode", "static").lower()
+    fixed = [part for part in statement.partition if part.value is not None]
+    fields = [f for f in view_of(table.handle).spec.fields if f.transform != "void"]
+    if mode == "dynamic" and len(fixed) < max(len(fields), 1):
+        return table.overwrite(rows, dynamic=True, **options)
+    if not fixed:
+        return table.overwrite(rows, **options)
+    where = " AND ".join(f"`{part.column}` <=> {part.value}" for part in fixed)
+    return table.overwrite(rows, where=where, **options)
