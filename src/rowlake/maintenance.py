@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.conditions import keys as key_predicates
     from rowlake.engine.spark import Engine
-    from rowlake.lake import Lake
     from rowlake.maintain.autopilot import health, optimize
     from rowlake.maintain.cleanup import erase as erasing
     from rowlake.maintain.cleanup import expire, file_list, orphans
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from rowlake.maintain.metadata import manifests, partition_stats, table_path, table_stats
     from rowlake.model.health import Health
     from rowlake.model.predicate import Predicate
+    from rowlake.workspace import Workspace
 else:  # loaded at their first use
     health, optimize = deferred("rowlake.maintain.autopilot", "health optimize")
     erasing, expire, file_list, orphans, vacuuming = deferred(
@@ -43,7 +43,7 @@ class Maintenance:
     """What `Table` inherits: every verb looks at the newest metadata and keeps what came of it."""
 
     _handle: TableHandle
-    _engine: Engine
+    _workspace: Workspace
 
     @property
     def handle(self) -> TableHandle:
@@ -51,9 +51,8 @@ class Maintenance:
         raise NotImplementedError
 
     @property
-    def lake(self) -> Lake:
-        """The lake that the table is in."""
-        raise NotImplementedError
+    def _engine(self) -> Engine:
+        return self._workspace.engine
 
     def health(self, *, branch: str = "main", orphans: bool = False) -> Health:
         """Return how the table is, by its metadata, and what to run where it is not well.
@@ -252,7 +251,7 @@ class Maintenance:
         """
         files = None
         if file_list_view is not None:
-            files = file_list.file_list_of(self.lake, file_list_view)
+            files = file_list.file_list_of(self._workspace, file_list_view)
         self._handle, report = orphans.remove_orphan_files(
             self.handle,
             self._engine,

@@ -6,7 +6,6 @@ of them for one table see each other's commits.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.tables import refresh
@@ -15,8 +14,6 @@ from rowlake.errors import InvalidStatementError
 from rowlake.iceberg import refs
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.maintenance import Maintenance
-from rowlake.model.change import Isolation
-from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.times import to_ms
 
 if TYPE_CHECKING:
@@ -24,36 +21,33 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowlake import lake as lakes
-    from rowlake import merge_builder, plan
+    from rowlake import merge_builder
     from rowlake.catalog.handle import TableHandle
     from rowlake.commit import metadata as commit
-    from rowlake.conditions import pushed, whole
-    from rowlake.dml import change, operations, python_arguments
-    from rowlake.engine.spark import Engine
+    from rowlake.conditions import pushed
+    from rowlake.dml import change, insert, operations, python_arguments
+    from rowlake.dml import options as write_options
     from rowlake.maintain.autopilot import auto
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.view import SnapshotInfo
+    from rowlake.query import lookup as lookups
     from rowlake.query import refusals
-    from rowlake.rowlevel import blind, strategy
-    from rowlake.rowlevel import delete as deletion
     from rowlake.rowlevel import upsert as upserting
     from rowlake.verbs import alter, branches, ingest, inspect, pick, read, wap, write
+    from rowlake.workspace import Workspace
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (auto,) = deferred("rowlake.maintain.autopilot", "auto")
-    lakes, merge_builder, plan = deferred("rowlake", "lake merge_builder plan")
-    blind, deletion, strategy, upserting = deferred(
-        "rowlake.rowlevel", "blind delete strategy upsert"
+    (merge_builder,) = deferred("rowlake", "merge_builder")
+    (upserting,) = deferred("rowlake.rowlevel", "upsert")
+    (pushed,) = deferred("rowlake.conditions", "pushed")
+    change, insert, operations, python_arguments, write_options = deferred(
+        "rowlake.dml", "change insert operations python_arguments options"
     )
-    pushed, whole = deferred("rowlake.conditions", "pushed whole")
-    change, operations, python_arguments = deferred(
-        "rowlake.dml", "change operations python_arguments"
-    )
-    (refusals,) = deferred("rowlake.query", "refusals")
-    alter, branches, ingest, inspect, pick, read, wap, write = deferred(
-        "rowlake.verbs", "alter branches ingest inspect pick read wap write"
+    lookups, refusals = deferred("rowlake.query", "lookup refusals")
+    alter, branches, ingest, inspect, pick, read, wap = deferred(
+        "rowlake.verbs", "alter branches ingest inspect pick read wap"
     )
 
 Time = "str | int | float | datetime.datetime"
@@ -62,10 +56,9 @@ Time = "str | int | float | datetime.datetime"
 class Table(Maintenance):
     """One table of a lake; made by `Lake.table`."""
 
-    def __init__(self, handle: TableHandle, engine: Engine, lake: lakes.Lake | None = None) -> None:
+    def __init__(self, handle: TableHandle, workspace: Workspace) -> None:
         self._handle = handle
-        self._engine = engine
-        self._lake = lake
+        self._workspace = workspace
 
     def __repr__(self) -> str:
         return f"Table({self.name})"
@@ -78,11 +71,9 @@ class Table(Maintenance):
         return self._handle.name
 
     @property
-    def lake(self) -> lakes.Lake:
-        """The lake that the table is in; conditions and sources may name its other tables."""
-        if self._lake is None:
-            self._lake = lakes.Lake(self._handle.catalog, self._engine)
-        return self._lake
+    def identifier(self) -> tuple[str, ...]:
+        """The name, in its parts."""
+        return tuple(self._handle.identifier)
 
     @property
     def handle(self) -> TableHandle:
@@ -169,8 +160,7 @@ class Table(Maintenance):
 
     def append(self, rows: Any, **options: Any) -> Result:
         """Add rows: a Spark DataFrame, an Arrow table, a pandas or polars frame, dicts, a path."""
-        handle, chosen = self.for_write(options)
-        return self._wrote(*write.append(handle, self._engine, rows, chosen))
+        return self._keep(insert.append_rows(self.handle, self._engine, rows, options))
 
     def add_files(
         self,
@@ -206,26 +196,15 @@ class Table(Maintenance):
         **options: Any,
     ) -> Result:
         """Replace all rows, those that a filter selects, or (dynamic) the partitions hit."""
-        handle, chosen = self.for_write(options)
-        predicate = (
-            None
-            if where is None
-            else whole.whole_condition(
-                where,
-                view_of(handle).schema,
-                f"Cannot overwrite {self.name}",
-                " Use DELETE and append for anything else.",
+        return self._keep(
+            insert.overwrite_rows(
+                self.handle, self._engine, rows, options, where=where, dynamic=dynamic
             )
         )
-        landed, result = write.overwrite(
-            handle, self._engine, rows, chosen, where=predicate, dynamic=dynamic
-        )
-        return self._wrote(landed, result)
 
     def truncate(self, **options: Any) -> Result:
         """Remove all rows; metadata only."""
-        handle, chosen = self.for_write(options)
-        return self._wrote(*write.truncate(handle, chosen))
+        return self._keep(insert.truncate_rows(self.handle, self._engine, options))
 
     def delete(self, where: str | Predicate, **options: Any) -> Result:
         """Delete the rows for which a condition is TRUE.
@@ -234,17 +213,14 @@ class Table(Maintenance):
         `serializable` or `snapshot`; `branch` as for every write. `deletes="equality"` takes
         conditions of `=`, IN, IS NULL, AND and OR: no row is read, and none is counted.
         """
-        handle, chosen = self.for_write(options)
-        asked = strategy.deletes_of(chosen.deletes, handle.metadata.format_version, chosen.mode)
-        if asked is strategy.Deletes.EQUALITY:
-            return self._wrote(*blind.blind_delete(handle, _said_by(where, handle), chosen))
-        landed, result = deletion.delete(
-            handle,
-            self._engine,
-            lambda found: self._selection(found, where, chosen.branch),
-            chosen,
+        if where is None:
+            raise InvalidStatementError(
+                f"DELETE from {self.name} needs a condition; truncate() removes all rows."
+            )
+        condition = (
+            python_arguments.condition_of(where, "where") if isinstance(where, str) else where
         )
-        return self._wrote(landed, result)
+        return self._change_rows(operations.Delete(self.identifier, where=condition), options)
 
     def update(self, set: Mapping[str, Any], where: str | None = None, **options: Any) -> Result:
         """Give columns new values in the rows for which a condition is TRUE (all without one).
@@ -252,14 +228,11 @@ class Table(Maintenance):
         `set` takes columns (`a`, or `a.b` for a field) to SQL texts or Python values; options are
         those of `delete`.
         """
-        _options(options)
-        name = tuple(self._handle.identifier)
-        statement = operations.Update(
-            name,
-            python_arguments.assignments_of(set, tuple(name[n:] for n in range(len(name))), "set"),
-            where=python_arguments.condition_of(where, "where"),
-        )
-        return change.change_rows(self.lake, statement, **options)
+        name = self.identifier
+        owners = operations.qualifiers(name, None)
+        assigned = python_arguments.assignments_of(set, owners, "set")
+        condition = python_arguments.condition_of(where, "where")
+        return self._change_rows(operations.Update(name, assigned, where=condition), options)
 
     def merge(
         self, source: Any, on: str | Sequence[str], **options: Any
@@ -270,7 +243,7 @@ class Table(Maintenance):
         `t` and the source is `s`, or a list of columns that both have. Options are those of
         `delete`.
         """
-        _options(options)
+        write_options.write_options(options)
         return merge_builder.merge_into(self, source, on, options)
 
     def upsert(
@@ -293,28 +266,18 @@ class Table(Maintenance):
         wanted = upserting.Upsert(keys, on_duplicates, if_exists)
         return self._wrote(*upserting.upsert(handle, self._engine, rows, wanted, chosen))
 
-    def _selection(
-        self, handle: TableHandle, where: str | Predicate, branch: str
-    ) -> deletion.Selection:
-        schema = view_of(handle).schema
-        if where is None:
-            raise InvalidStatementError(
-                f"DELETE from {handle.name} needs a condition; truncate() removes all rows."
-            )
-        if not isinstance(where, str):
-            return deletion.Selection(plan.bind(where, schema))
-        said = pushed.pushed_condition(where, schema)
-        if said.exact:
-            return deletion.Selection(plan.bind(said.predicate, schema))
-        view = write.view_for_write(handle, branch)
-        needed = [*pushed.columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
-        request = read.Request(needed, said.predicate, snapshot_id=view.snapshot_id)
-        with refusals.told_plainly(None, where, moved=True, columns=schema.arrow.names):
-            frame = read.frame(handle, self._engine, request).where(where)
-        found = frame.select(FILE_COLUMN, POS_COLUMN)
-        return deletion.Selection(
-            plan.bind(said.predicate, schema), found, snapshot_id=view.snapshot_id
-        )
+    def lookup(self) -> lookups.TableLookup:
+        """Return what finds tables for one statement, and has this one as it is now."""
+        return lookups.TableLookup(self._workspace, [self.handle])
+
+    def _change_rows(self, operation: operations.Delete | operations.Update, given: Any) -> Result:
+        write_options.write_options(given)
+        self._handle, result = change.change_rows(self.lookup(), operation, **given)
+        return result
+
+    def _keep(self, written: tuple[TableHandle, Result]) -> Result:
+        self._handle, result = written
+        return result
 
     def _wrote(self, landed: TableHandle, result: Result) -> Result:
         """Keep the table after a write, and look after it where its properties ask for that."""
@@ -324,9 +287,7 @@ class Table(Maintenance):
 
     def for_write(self, given: Mapping[str, Any]) -> tuple[TableHandle, write.WriteOptions]:
         """Return the newest metadata and the options of a write, its settings for WAP applied."""
-        return wap.audited(
-            self.handle, self._engine, _options(given), names_branch="branch" in given
-        )
+        return write_options.for_write(self.handle, self._engine, given)
 
     # ------------------------------------------------------------------ looking
 
@@ -363,7 +324,7 @@ class Table(Maintenance):
     def _create_ref(
         self, name: str, kind: str, snapshot_id: int | None, kept: Mapping[str, Any]
     ) -> None:
-        kept = _known(kept, refs.Retention, "replace", "if_not_exists")
+        kept = write_options.known_options(kept, refs.Retention, "replace", "if_not_exists")
         flags = {key: kept[key] for key in ("replace", "if_not_exists") if key in kept}
         retention = refs.Retention(**{key: kept[key] for key in kept if key not in flags})
         self._handle = branches.create_ref(
@@ -419,43 +380,3 @@ class Table(Maintenance):
 
     def _change(self, operation: str, make: Any) -> None:
         self._handle = commit.commit_metadata(self.handle, operation, make)
-
-
-def _said_by(where: str | Predicate, handle: TableHandle) -> Predicate:
-    """Return a condition as a predicate, all of it, so that no row has to be looked at."""
-    if where is not None and not isinstance(where, str):
-        return where
-    said = pushed.pushed_condition(where, view_of(handle).schema) if where else None
-    if said is None or not said.exact:
-        raise InvalidStatementError(
-            f"Cannot delete from {handle.name} with deletes='equality' where {where}: such a "
-            "condition compares columns with literals by =, IN and IS NULL, joined by AND and OR."
-        )
-    return said.predicate
-
-
-def _options(given: Mapping[str, Any]) -> write.WriteOptions:
-    options = _known(given, write.WriteOptions)
-    if options.get("isolation") is not None:
-        options["isolation"] = _isolation(options["isolation"])
-    return write.WriteOptions(**options)
-
-
-def _isolation(text: Any) -> Isolation:
-    try:
-        return Isolation(text)
-    except ValueError as error:
-        raise InvalidStatementError(
-            f"There is no isolation level {text!r}; there are: serializable, snapshot."
-        ) from error
-
-
-def _known(given: Mapping[str, Any], kind: type, *more: str) -> dict[str, Any]:
-    """Return options, all of which are fields of a dataclass or named here."""
-    known = [*(item.name for item in fields(kind)), *more]
-    for name in given:
-        if name not in known:
-            raise InvalidStatementError(
-                f"There is no option {name}; there are: {', '.join(sorted(known))}."
-            )
-    return dict(given)

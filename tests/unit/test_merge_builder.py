@@ -16,6 +16,7 @@ from rowlake import merge_builder
 from rowlake.dml import change
 from rowlake.dml.operations import Assignment, Merge, Update
 from rowlake.errors import InvalidStatementError
+from rowlake.query.lookup import TableLookup
 from rowlake.sql.parse.statement import parse
 from rowlake.sqltext.literal_text import literal_text
 from rowlake.sqltext.parameters import with_named_arguments
@@ -42,15 +43,18 @@ def table(lake):
 
 @pytest.fixture
 def ran(monkeypatch) -> list:
-    """Every statement that was run or explained, with its lake and options."""
+    """Every statement that was run or explained, with its lookup and options."""
     found: list = []
 
-    def run(lake, statement, arguments=None, **options):
-        found.append((lake, statement, options))
+    def explain(lookup, statement, arguments=None, **options):
+        found.append((lookup, statement, options))
         return "done"
 
+    def run(lookup, statement, arguments=None, **options):
+        return lookup.need(statement.name), explain(lookup, statement, arguments, **options)
+
     monkeypatch.setattr(merge_builder, "change_rows", run)
-    monkeypatch.setattr(merge_builder, "explain_rows", run)
+    monkeypatch.setattr(merge_builder, "explain_rows", explain)
     monkeypatch.setattr(change, "change_rows", run)
     return found
 
@@ -117,7 +121,7 @@ def test_execution_gets_the_source_and_the_options(lake, table, ran) -> None:
     built = table.merge(ROWS, on=["id"], branch="b", mode="auto", deletes="position")
     assert built.when_matched_delete().execute() == "done"
     ((where, statement, options),) = ran
-    assert where is lake
+    assert where.workspace is lake.workspace
     assert statement.source is ROWS
     assert (statement.alias, statement.source_alias, statement.name) == ("t", "s", ("ns", "t"))
     assert options == {"branch": "b", "mode": "auto", "deletes": "position"}
@@ -166,7 +170,7 @@ def test_update_is_a_statement(lake, table, ran) -> None:
 
 
 @pytest.mark.parametrize("verb", ["delete", "update", "merge"])
-def test_a_branch_is_a_part_of_the_name(monkeypatch, verb) -> None:
+def test_a_branch_is_a_part_of_the_name(monkeypatch, lake, verb) -> None:
     text = {
         "delete": "DELETE FROM ns.t WHERE a = 1",
         "update": "UPDATE ns.t SET a = 1",
@@ -176,8 +180,9 @@ def test_a_branch_is_a_part_of_the_name(monkeypatch, verb) -> None:
     monkeypatch.setattr(
         change, f"{verb}_rows", lambda *given, **options: found.append((given, options))
     )
-    change.change_rows(None, parse(text), branch="b", mode="auto")
-    change.change_rows(None, parse(text), branch="main")
+    lookup = TableLookup(lake.workspace)
+    change.change_rows(lookup, parse(text), branch="b", mode="auto")
+    change.change_rows(lookup, parse(text), branch="main")
     (_, first, _), options = found[0]
     assert (first.name, first.alias, options) == (("ns", "t", "branch_b"), "t", {"mode": "auto"})
     (_, second, _), options = found[1]

@@ -57,10 +57,7 @@ def delete(
     given = write_options(branch, mode, deletes, isolation, properties)
     with o.open_lake(warehouse, catalog) as lake:
         lake.engine.progress = not quiet
-        if deletes == "equality" and not explained:  # says what goes, and reads nothing
-            show_result(lake.table(table).delete(where, **given), output)
-        else:
-            _change(lake, deletion(table, where), given, explained, output)
+        _change(lake, deletion(table, where), given, explained, output)
 
 
 def update(
@@ -198,8 +195,10 @@ def _change(
     output: Output,
 ) -> None:
     from rowlake.dml.change import change_rows, explain_rows
+    from rowlake.query.lookup import TableLookup
 
+    lookup = TableLookup(lake.workspace)
     if explained:
-        show_plan(explain_rows(lake, statement, **given), output)
+        show_plan(explain_rows(lookup, statement, **given), output)
     else:
-        show_result(change_rows(lake, statement, **given), output)
+        show_result(change_rows(lookup, statement, **given)[1], output)

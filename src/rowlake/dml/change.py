@@ -1,7 +1,7 @@
-"""DELETE, UPDATE and MERGE to the module that runs each; the way in for statements and builder.
+"""DELETE, UPDATE and MERGE: the entry point for statements, `Table`'s methods and `MergeBuilder`.
 
-Arguments by position (`?`) become named ones first: conditions and values are put into other texts
-and in another order than they were written in.
+An operation is explained inside a transaction that never lands: what it would commit before its
+rows (columns that a MERGE adds, the branch that a session writes to) is seen by it alone.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rowlake.dml.delete import delete_rows
-from rowlake.dml.explain import explain_row_level
-from rowlake.dml.merge import merge_rows
+from rowlake.catalog.holding import HoldingCatalog
+from rowlake.dml.delete import delete_rows, explain_delete
+from rowlake.dml.merge import explain_merge, merge_rows
 from rowlake.dml.operations import Delete, Update
-from rowlake.dml.update import update_rows
+from rowlake.dml.update import explain_update, update_rows
+from rowlake.query.lookup import TableLookup
 from rowlake.query.refusals import refusing_too_complex
 
 if TYPE_CHECKING:
+    from rowlake.catalog.handle import TableHandle
     from rowlake.dml.operations import Merge
-    from rowlake.lake import Lake
     from rowlake.model.plan import Plan
     from rowlake.model.result import Result
 
@@ -28,35 +29,45 @@ MAIN = "main"
 
 
 def change_rows(
-    lake: Lake, statement: Delete | Update | Merge, arguments: Any = None, **options: Any
-) -> Result:
-    """Run a row-level statement; `options` are those of every write (`branch`, `mode`, …)."""
-    statement = _placed(statement, options)
+    lookup: TableLookup,
+    operation: Delete | Update | Merge,
+    arguments: Any = None,
+    **options: Any,
+) -> tuple[TableHandle, Result]:
+    """Run an operation on tables that `lookup` finds; return the table after it, and the result.
+
+    `options` are those of every write (`branch`, `mode`, …).
+    """
+    operation = _placed(lookup, operation, options)
     with refusing_too_complex():
-        if isinstance(statement, Delete):
-            return delete_rows(lake, statement, arguments, **options)
-        if isinstance(statement, Update):
-            return update_rows(lake, statement, arguments, **options)
-        return merge_rows(lake, statement, arguments, **options)
+        if isinstance(operation, Delete):
+            return delete_rows(lookup, operation, arguments, **options)
+        if isinstance(operation, Update):
+            return update_rows(lookup, operation, arguments, **options)
+        return merge_rows(lookup, operation, arguments, **options)
 
 
 def explain_rows(
-    lake: Lake, statement: Delete | Update | Merge, arguments: Any = None, **options: Any
+    lookup: TableLookup,
+    operation: Delete | Update | Merge,
+    arguments: Any = None,
+    **options: Any,
 ) -> Plan:
-    """Return the plan of a row-level statement; nothing is written."""
-    statement = _placed(statement, options)
+    """Return the plan of an operation; nothing is written."""
+    apart = TableLookup(lookup.workspace.over(HoldingCatalog(lookup.workspace.catalog)))
+    operation = _placed(apart, operation, options)
     with refusing_too_complex():
-        return explain_row_level(lake, statement, arguments, **options)
+        if isinstance(operation, Delete):
+            return explain_delete(apart, operation, arguments, **options)
+        if isinstance(operation, Update):
+            return explain_update(apart, operation, arguments, **options)
+        return explain_merge(apart, operation, arguments, **options)
 
 
-def _placed(statement: Changing, options: dict[str, Any]) -> Changing:
-    """Return a statement on the branch of the options, which is taken out of them."""
+def _placed(lookup: TableLookup, operation: Changing, options: dict[str, Any]) -> Changing:
+    """Return an operation on the branch of the options, which is taken out of them."""
     if options.get("branch") in (None, MAIN):
-        return statement
-    return on_branch(statement, options.pop("branch"))
-
-
-def on_branch(statement: Changing, branch: str) -> Changing:
-    """Return a statement on a branch of its table, as if its name had said so."""
-    alias = statement.alias or statement.name[-1]
-    return replace(statement, name=(*statement.name, f"branch_{branch}"), alias=alias)
+        return operation
+    alias = operation.alias or operation.name[-1]
+    name = lookup.on_branch(operation.name, options.pop("branch"))
+    return replace(operation, name=name, alias=alias)

@@ -1,4 +1,4 @@
-"""DELETE FROM: what can be said as a predicate is matched by the kernel, all else by Spark."""
+"""DELETE: what can be said as a predicate is matched by the kernel, all else by Spark."""
 
 from __future__ import annotations
 
@@ -6,101 +6,124 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.conditions.pushed import pushed_condition
 from rowlake.dml.join_sides import refuse_random
-from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
+from rowlake.dml.target import row_target
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.maintain.autopilot.auto import tidied
 from rowlake.plan.bind import bind
+from rowlake.query.lookup import names_without_spark
 from rowlake.query.run import run_query
-from rowlake.query.workspace import Lookup, need_table
+from rowlake.rowlevel.blind import blind_delete
 from rowlake.rowlevel.change import change_rows, find_again
 from rowlake.rowlevel.delete import Selection, run_delete
 from rowlake.rowlevel.explain import explain_change, explain_truncate
-from rowlake.rowlevel.strategy import Deletes
+from rowlake.rowlevel.strategy import Deletes, deletes_of
 from rowlake.sqltext.lexer import quote, quote_parts, readable
-from rowlake.verbs.write import view_for_write
+from rowlake.verbs.write import truncate
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
+    from rowlake.conditions.reader import Pushed
     from rowlake.dml.operations import Delete
-    from rowlake.lake import Lake
+    from rowlake.dml.target import RowTarget
     from rowlake.model.plan import Plan
+    from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
+    from rowlake.query.lookup import TableLookup
     from rowlake.rowlevel.running import Run, T
-    from rowlake.table import Table
+    from rowlake.sqltext.names import Names
 
 
-def delete_rows(lake: Lake, statement: Delete, arguments: Any, **options: Any) -> Result:
+def delete_rows(
+    lookup: TableLookup, operation: Delete, arguments: Any, **options: Any
+) -> tuple[TableHandle, Result]:
     """Run a DELETE on a table of the lake or a branch of one."""
-    if statement.where is None:
-        table, options = _target(lake, statement, options)
-        return table.truncate(**options)
-    landed, result = _deleted(lake, statement, arguments, options, change_rows)
-    tidied(landed, lake.engine, result)
-    return result
+    target = row_target(lookup, operation, "delete from", options)
+    where = operation.where
+    if where is None:
+        landed, result = truncate(target.handle, target.options)
+    elif _is_blind(target):
+        predicate = _blind_predicate(target, where, arguments)
+        landed, result = blind_delete(target.handle, predicate, target.options)
+    else:
+        landed, result = _deleted(target, operation, arguments, change_rows)
+    return tidied(landed, target.engine, result), result
 
 
-def explain_delete(lake: Lake, statement: Delete, arguments: Any, **options: Any) -> Plan:
+def explain_delete(lookup: TableLookup, operation: Delete, arguments: Any, **options: Any) -> Plan:
     """Return what a DELETE would do."""
     if options.get("deletes") == Deletes.EQUALITY.value:
         raise UnsupportedFeatureError(
-            f"EXPLAIN DELETE on {readable(statement.name)}: deletes='equality' reads no data file, "
+            f"EXPLAIN DELETE on {readable(operation.name)}: deletes='equality' reads no data file, "
             "so there is nothing to say of rows and files. Leave it out to see what matches."
         )
-    if statement.where is None:
-        table, options = _target(lake, statement, options)
-        handle, chosen = table.for_write(options)
-        return explain_truncate(handle, lake.engine, chosen)
-    return _deleted(lake, statement, arguments, options, explain_change)
+    target = row_target(lookup, operation, "delete from", options)
+    if operation.where is None:
+        return explain_truncate(target.handle, target.engine, target.options)
+    return _deleted(target, operation, arguments, explain_change)
 
 
-def _deleted(
-    lake: Lake, statement: Delete, arguments: Any, options: dict[str, Any], run: Run[T]
-) -> T:
-    table, options = _target(lake, statement, options)
-    handle, chosen = table.for_write(options)
+def _deleted(target: RowTarget, operation: Delete, arguments: Any, run: Run[T]) -> T:
+    if isinstance(operation.where, str):
+        refuse_random(operation.where, "the condition of DELETE")
 
-    def find(found: TableHandle) -> T:
-        selection = _selection(lake, statement, found, chosen.branch, arguments)
-        return run_delete(found, lake.engine, selection, chosen, run)
+    def find(handle: TableHandle) -> T:
+        selection = _selection(target.at(handle), operation, arguments)
+        return run_delete(handle, target.engine, selection, target.options, run)
 
-    return find_again(handle, find, chosen)
+    return find_again(target.handle, find, target.options)
 
 
-def _target(lake: Lake, statement: Delete, options: dict[str, Any]) -> tuple[Table, dict[str, Any]]:
-    """Return the table that a statement names, and the options with the branch that it names."""
-    target = Lookup(lake).target(statement.name)
-    if target is None:
-        raise TableNotFoundError(readable(statement.name))
-    if not target.is_current:
-        raise InvalidStatementError(
-            f"Cannot delete from {readable(statement.name)}: only tables and their branches are "
-            "written to."
-        )
-    table = need_table(lake, target.table)
-    return table, {**options, "branch": target.branch} if target.branch else options
-
-
-def _selection(
-    lake: Lake, statement: Delete, handle: TableHandle, branch: str, arguments: Any
-) -> Selection:
-    view = view_for_write(handle, branch)
-    assert statement.where is not None
-    refuse_random(statement.where, "the condition of DELETE")
-    visible = statement.alias or statement.name[-1]
-    pushed = pushed_condition(
-        statement.where,
-        view.schema,
-        zone=lake.engine.time_zone,
-        case_sensitive=lake.engine.case_sensitive,
-        qualifier=visible,
-    )
+def _selection(target: RowTarget, operation: Delete, arguments: Any) -> Selection:
+    view, where = target.view, operation.where
+    assert where is not None
+    if not isinstance(where, str):
+        return Selection(bind(where, view.schema))
+    pushed = _pushed(target, where)
     predicate = bind(pushed.predicate, view.schema)
     if pushed.exact and not arguments:
         return Selection(predicate)
     frame = run_query(
-        lake,
-        f"{statement.with_clause}SELECT `_file`, `_pos` "
-        f"FROM {quote_parts(statement.name)} AS {quote(visible)} WHERE {statement.where}",
+        target.lookup,
+        f"{operation.with_clause}SELECT `_file`, `_pos` FROM {quote_parts(operation.name)} "
+        f"AS {quote(target.visible)} WHERE {where}",
         arguments,
-        known=[handle],
     )
     return Selection(predicate, frame, view.snapshot_id)
+
+
+def _pushed(target: RowTarget, where: str) -> Pushed:
+    """Return what a condition says as a predicate; Spark is started only where that is not all."""
+    found = _said(target, where, names_without_spark(target.engine))
+    return found if found.exact or target.engine.has_session else _said(target, where, target.names)
+
+
+def _said(target: RowTarget, where: str, names: Names) -> Pushed:
+    return pushed_condition(
+        where,
+        target.view.schema,
+        zone=names.zone,
+        case_sensitive=names.case_sensitive,
+        qualifier=target.visible,
+    )
+
+
+# --- without reading the table
+
+
+def _is_blind(target: RowTarget) -> bool:
+    version = target.handle.metadata.format_version
+    return deletes_of(target.options.deletes, version, target.options.mode) is Deletes.EQUALITY
+
+
+def _blind_predicate(target: RowTarget, where: str | Predicate, arguments: Any) -> Predicate:
+    """Return a condition as a predicate, all of it, so that no row has to be looked at."""
+    if not isinstance(where, str):
+        return where
+    pushed = _pushed(target, where)
+    if not pushed.exact or arguments:
+        raise InvalidStatementError(
+            f"Cannot delete from {target.handle.name} with deletes='equality' where {where}: "
+            "such a condition compares columns with literals by =, IN and IS NULL, joined by AND "
+            "and OR."
+        )
+    return pushed.predicate

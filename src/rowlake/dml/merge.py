@@ -23,31 +23,32 @@ if TYPE_CHECKING:
     from rowlake.dml.merge_by_key import Prepared
     from rowlake.dml.merge_clauses import Merging
     from rowlake.dml.operations import Merge
-    from rowlake.lake import Lake
     from rowlake.model.plan import Plan
     from rowlake.model.result import Result
+    from rowlake.query.lookup import TableLookup
     from rowlake.rowlevel.running import Run, T
 
 
-def merge_rows(lake: Lake, statement: Merge, arguments: Any, **options: Any) -> Result:
+def merge_rows(
+    lookup: TableLookup, statement: Merge, arguments: Any, **options: Any
+) -> tuple[TableHandle, Result]:
     """Run a MERGE into a table of the lake or a branch of one."""
-    landed, result = _merged(lake, statement, arguments, options, change_rows)
-    tidied(landed, lake.engine, result)
-    return result
+    landed, result = _merged(lookup, statement, arguments, options, change_rows)
+    return tidied(landed, lookup.engine, result), result
 
 
-def explain_merge(lake: Lake, statement: Merge, arguments: Any, **options: Any) -> Plan:
+def explain_merge(lookup: TableLookup, statement: Merge, arguments: Any, **options: Any) -> Plan:
     """Return what a MERGE would do; columns that it adds to the table are committed before."""
-    return _merged(lake, statement, arguments, options, explain_change)
+    return _merged(lookup, statement, arguments, options, explain_change)
 
 
 def _merged(
-    lake: Lake, statement: Merge, arguments: Any, options: dict[str, Any], run: Run[T]
+    lookup: TableLookup, statement: Merge, arguments: Any, options: dict[str, Any], run: Run[T]
 ) -> T:
-    target = row_target(lake, statement.name, statement.alias, "merge into", options)
+    target = row_target(lookup, statement, "merge into", options)
     source = merge_source(target, statement, arguments)
     if statement.schema_evolution:
-        target = evolved(target, statement, source, options)
+        target = evolved(target, statement, source)
     merging = prepared(target, statement, source, arguments)
     planned = by_key(merging)
     if planned is not None:
@@ -67,7 +68,7 @@ def _joined(merging: Merging, run: Run[T]) -> T:
         found = merging.at(handle)
         return _run(found, by_join(found), run)
 
-    with target.lake.engine.kept(None if source.is_repeatable else source.frame):
+    with target.engine.kept(None if source.is_repeatable else source.frame):
         return find_again(target.handle, find, target.options, reads_target=merging.reads_target)
 
 
@@ -82,7 +83,7 @@ def _may_be_unneeded(error: Exception) -> bool:
 
 def _run(merging: Merging, planned: Prepared, run: Run[T]) -> T:
     target = merging.target
-    with staging(target.lake.engine, target.view) as place:
+    with staging(target.engine, target.view) as place:
         staged = place.stage(planned.rows, planned.shape, progress=target.options.progress)
         change = replace(planned.change, staged=staged, reads_target=merging.reads_target)
-        return run(target.handle, target.lake.engine, change, target.options)
+        return run(target.handle, target.engine, change, target.options)

@@ -94,7 +94,7 @@ class _Joined:
         pushed = pushed_condition(
             merging.on,
             merging.target.view.schema,
-            zone=merging.target.lake.engine.time_zone,
+            zone=merging.target.names.zone,
             case_sensitive=merging.target.names.case_sensitive,
             qualifier=merging.target.visible,
         )
@@ -116,7 +116,7 @@ class _Joined:
         target = self.merging.target
         columns = [*dict.fromkeys(names), _FILE, _POS]
         request = Request(columns, self.predicate, snapshot_id=target.view.snapshot_id)
-        return frame(target.handle, target.lake.engine, request)
+        return frame(target.handle, target.engine, request)
 
     def _widened(self) -> dict[str, Any]:
         return {self.names[0]: self._read(self.merging.target.view.schema.arrow.names)}
@@ -141,11 +141,10 @@ class _Joined:
         )
         target = merging.target
         return run_query(
-            target.lake,
+            target.lookup,
             text,
             merging.arguments,
             self.frames,
-            known=[target.handle],
             widened=self._widened,
         )
 

@@ -117,11 +117,10 @@ def run_source(merging: Merging, listed: Sequence[str]) -> Any:
     name = fresh_name()
     text = f"{merging.with_clause}SELECT {', '.join(listed)} FROM {quote(name)}"
     return run_query(
-        merging.target.lake,
+        merging.target.lookup,
         f"{text} AS {quote(merging.visible)}",
         merging.arguments,
         {name: merging.source.frame},
-        known=[merging.target.handle],
     )
 
 
@@ -259,7 +258,7 @@ def _exact(merging: Merging, text: str) -> Predicate | None:
     pushed = pushed_condition(
         text,
         target.view.schema,
-        zone=target.lake.engine.time_zone,
+        zone=target.names.zone,
         case_sensitive=target.names.case_sensitive,
         qualifier=target.visible,
     )

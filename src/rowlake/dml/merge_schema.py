@@ -7,46 +7,70 @@ assigns are left alone.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowlake.dml.join_sides import Side, Sides
 from rowlake.dml.merge_clauses import source_name
-from rowlake.dml.target import row_target
-from rowlake.sql.alter_statements import AddColumns, AlterColumn, AlterTable, NewColumn
-from rowlake.sql.execute.alter import alter_table
-from rowlake.sqltext.types import Field, Primitive, Struct, parse_type
+from rowlake.iceberg.evolution import validate_promotion
+from rowlake.iceberg.schema import type_from_json
+from rowlake.query.refusals import refusing_change
+from rowlake.sqltext.lexer import readable
+from rowlake.sqltext.schema_json import type_json
+from rowlake.sqltext.types import Primitive, Struct, parse_type
+from rowlake.verbs.alter import change_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rowlake.catalog.handle import TableHandle
     from rowlake.dml.merge_source import MergeSource
     from rowlake.dml.operations import Merge
     from rowlake.dml.target import RowTarget
-    from rowlake.sql.alter_statements import AlterAction
-    from rowlake.sqltext.names import Names
+    from rowlake.sqltext.names import Name, Names
     from rowlake.sqltext.types import Type
 
 _WIDER = {"int": ("long",), "float": ("double",)}
 
 
-def evolved(
-    target: RowTarget, statement: Merge, source: MergeSource, options: dict[str, Any]
-) -> RowTarget:
+@dataclass(frozen=True)
+class Growth:
+    """A column or field that is added, or gets a wider type."""
+
+    path: Name
+    type: Type
+    is_new: bool = False
+
+
+def evolved(target: RowTarget, statement: Merge, source: MergeSource) -> RowTarget:
     """Return the target with all that the clauses need of the source's columns."""
     held = {column.name: parse_type(column.type) for column in target.columns}
-    actions: list[AlterAction] = []
+    growths: list[Growth] = []
     for name in _taken(target, statement, source):
         kind = parse_type(source.types[name])
         known = [column for column in held if target.names.same(column, name)]
         if not known:
-            actions.append(AddColumns((NewColumn(Field(name, kind)),)))
+            growths.append(Growth((name,), kind, is_new=True))
         else:
-            actions += _grown((known[0],), held[known[0]], kind, target.names)
-    if not actions:
-        return target
-    table = tuple(target.handle.identifier)
-    alter_table(target.lake, AlterTable(table, tuple(actions)))
-    return row_target(target.lake, statement.name, statement.alias, "merge into", options)
+            growths += _grown((known[0],), held[known[0]], kind, target.names)
+    return target.at(_changed(target.handle, growths)) if growths else target
+
+
+def _changed(handle: TableHandle, growths: list[Growth]) -> TableHandle:
+    schema, version = handle.metadata.schema(), handle.metadata.format_version
+
+    def change(builder: Any) -> None:
+        for one in growths:
+            kind = type_from_json(type_json(one.type))
+            if one.is_new:
+                builder.add_column(one.path, kind)
+                continue
+            current = schema.find_type(".".join(one.path))
+            validate_promotion(readable(one.path), current, kind, version)
+            builder.update_column(one.path, kind)
+
+    with refusing_change(handle.name):
+        return change_schema(handle, change)
 
 
 def _taken(target: RowTarget, statement: Merge, source: MergeSource) -> list[str]:
@@ -65,7 +89,7 @@ def _taken(target: RowTarget, statement: Merge, source: MergeSource) -> list[str
     )
 
 
-def _grown(path: tuple[str, ...], held: Type, given: Type, names: Names) -> Iterator[AlterAction]:
+def _grown(path: Name, held: Type, given: Type, names: Names) -> Iterator[Growth]:
     """Yield what makes a column hold another type too; nothing where that cannot be."""
     if isinstance(held, Struct) and isinstance(given, Struct):
         for new in given.fields:
@@ -73,9 +97,9 @@ def _grown(path: tuple[str, ...], held: Type, given: Type, names: Names) -> Iter
             if old:
                 yield from _grown((*path, old[0].name), old[0].type, new.type, names)
             else:
-                yield AddColumns((NewColumn(Field(new.name, new.type), path),))
+                yield Growth((*path, new.name), new.type, is_new=True)
     elif isinstance(held, Primitive) and isinstance(given, Primitive) and _is_wider(held, given):
-        yield AlterColumn(path, given)
+        yield Growth(path, given)
 
 
 def _is_wider(held: Primitive, given: Primitive) -> bool:

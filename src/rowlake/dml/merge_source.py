@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from rowlake.conditions.target_columns import spark_types_of
 from rowlake.dml.merge_clauses import source_name
 from rowlake.errors import InternalError
 from rowlake.plan.tasks import scan_tasks
 from rowlake.query.run import moment_of, run_query
-from rowlake.query.workspace import Lookup
 from rowlake.rowlevel.staging import PlainRows, ScanRows
 from rowlake.sqltext.lexer import Kind, Lexer, quote
 from rowlake.sqltext.spark_types import type_text
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.dml.operations import Merge
     from rowlake.dml.target import RowTarget
-    from rowlake.lake import Lake
+    from rowlake.engine.spark import Engine
 
 
 class FrameSource:
@@ -68,8 +68,8 @@ class TableSource:
 
     is_repeatable = True
 
-    def __init__(self, lake: Lake, handle: TableHandle, moment: dict[str, Any]) -> None:
-        self._lake, self._handle, self._moment = lake, handle, moment
+    def __init__(self, engine: Engine, handle: TableHandle, moment: dict[str, Any]) -> None:
+        self._engine, self._handle, self._moment = engine, handle, moment
 
     def is_of(self, handle: TableHandle) -> bool:
         """Tell whether the rows are those of some table."""
@@ -88,18 +88,18 @@ class TableSource:
     @cached_property
     def types(self) -> dict[str, str]:
         """Spark's type of each column."""
-        return _spark_types(self._lake, self.arrow)
+        return spark_types_of(self._engine, self.arrow)
 
     @cached_property
     def frame(self) -> Any:
         """The rows as a lazy DataFrame."""
-        return frame(self._handle, self._lake.engine, Request(**self._moment))
+        return frame(self._handle, self._engine, Request(**self._moment))
 
     def direct(self, columns: Sequence[tuple[str, str]]) -> ScanRows:
         """Return the tasks that read some columns."""
         wanted = tuple(dict.fromkeys(name for _, name in columns))
-        read = planned(self._handle, Request(wanted, **self._moment), self._lake.engine)
-        tasks = scan_tasks(read.plan, read.context, slots=self._lake.engine.slots)
+        read = planned(self._handle, Request(wanted, **self._moment), self._engine)
+        tasks = scan_tasks(read.plan, read.context, slots=self._engine.slots)
         return ScanRows(tuple(tasks), read.plan.size_in_bytes, tuple(columns))
 
 
@@ -108,8 +108,8 @@ class ArrowRows:
 
     is_repeatable = True
 
-    def __init__(self, lake: Lake, rows: pa.Table) -> None:
-        self._lake, self._rows = lake, rows
+    def __init__(self, engine: Engine, rows: pa.Table) -> None:
+        self._engine, self._rows = engine, rows
         self.arrow = rows.schema
         self.columns = tuple(rows.column_names)
 
@@ -120,12 +120,12 @@ class ArrowRows:
     @cached_property
     def types(self) -> dict[str, str]:
         """Spark's type of each column."""
-        return _spark_types(self._lake, self.arrow)
+        return spark_types_of(self._engine, self.arrow)
 
     @cached_property
     def frame(self) -> Any:
         """The rows as a DataFrame."""
-        return self._lake.engine.from_arrow(self._rows)
+        return self._engine.from_arrow(self._rows)
 
     def direct(self, columns: Sequence[tuple[str, str]]) -> list[pa.RecordBatch]:
         """Return some columns."""
@@ -138,8 +138,8 @@ class FileRows:
 
     is_repeatable = False
 
-    def __init__(self, lake: Lake, files: FileSource) -> None:
-        self._lake, self._files = lake, files
+    def __init__(self, engine: Engine, files: FileSource) -> None:
+        self._engine, self._files = engine, files
         self.arrow = files.schema
         self.columns = tuple(files.schema.names)
 
@@ -155,12 +155,12 @@ class FileRows:
     @cached_property
     def types(self) -> dict[str, str]:
         """Spark's type of each column."""
-        return _spark_types(self._lake, self.arrow)
+        return spark_types_of(self._engine, self.arrow)
 
     def direct(self, columns: Sequence[tuple[str, str]]) -> PlainRows:
         """Return the tasks that read some columns."""
         chosen = self._files.select(list(columns))
-        tasks = chosen.tasks(self._lake.engine.slots)
+        tasks = chosen.tasks(self._engine.slots)
         return PlainRows(tuple(tasks), chosen.size_in_bytes)
 
 
@@ -169,35 +169,34 @@ MergeSource: TypeAlias = FrameSource | TableSource | ArrowRows | FileRows
 
 def merge_source(target: RowTarget, statement: Merge, arguments: Any) -> MergeSource:
     """Return the source of a MERGE; nothing is read yet."""
-    lake = target.lake
+    lookup, engine = target.lookup, target.engine
     if not isinstance(statement.source, str):
         return _handed_in(target, statement.source)
     parts = _dotted(statement.source)
-    lookup = Lookup(lake, [target.handle])
     found = lookup.target(parts) if parts and not statement.with_clause else None
     handle = None if found is None else lookup.handle(found.table)
     if found is not None and handle is not None and not found.metadata_table:
-        return TableSource(lake, handle, moment_of(lake, handle, found, None))
+        return TableSource(engine, handle, moment_of(lookup.workspace, handle, found, None))
     name = source_name(statement)
     text = f"{statement.with_clause}SELECT * FROM {statement.source} AS {quote(name)}"
-    return _held(target, run_query(lake, text, arguments, known=[target.handle]))
+    return _held(target, run_query(lookup, text, arguments))
 
 
 def _handed_in(target: RowTarget, rows: Any) -> MergeSource:
-    lake, handle = target.lake, getattr(rows, "handle", None)
+    handle = getattr(rows, "handle", None)
     if handle is not None:
         # The target itself is read as it is changed.
         is_target = _is_same(handle, target.handle)
-        return TableSource(lake, target.handle if is_target else handle, {})
+        return TableSource(target.engine, target.handle if is_target else handle, {})
     return _held(target, rows)
 
 
 def _held(target: RowTarget, rows: Any) -> MergeSource:
-    lake = target.lake
-    found = source_of(rows, lake.engine, target.view.schema.arrow)
+    engine = target.engine
+    found = source_of(rows, engine, target.view.schema.arrow)
     if isinstance(found, ArrowSource):
-        return ArrowRows(lake, pa.Table.from_batches(found.batches, found.schema))
-    return FileRows(lake, found) if isinstance(found, FileSource) else FrameSource(found.frame)
+        return ArrowRows(engine, pa.Table.from_batches(found.batches, found.schema))
+    return FileRows(engine, found) if isinstance(found, FileSource) else FrameSource(found.frame)
 
 
 def _is_same(one: TableHandle, other: TableHandle) -> bool:
@@ -211,11 +210,3 @@ def _dotted(text: str) -> tuple[str, ...]:
     if not is_name or not all(token.is_name for token in tokens[::2]):
         return ()
     return tuple(token.value for token in tokens[::2])
-
-
-def _spark_types(lake: Lake, schema: pa.Schema) -> dict[str, str]:
-    # Imports pyspark: a session exists by now.
-    from rowlake.engine.types import spark_schema
-
-    fields = spark_schema(schema, has_time=lake.engine.has_time).fields
-    return {field.name: type_text(field.dataType, field.name) for field in fields}

@@ -1,4 +1,4 @@
-"""What UPDATE and MERGE ask for; conditions and values stay text, since Spark is to read them.
+"""What DELETE, UPDATE and MERGE ask for; conditions and values stay text, which Spark reads.
 
 `DEFAULT` as a value is the word itself. Names are tuples of their parts, as written, without the
 alias of the target: `SET t.a.b = 1` has the column `("a", "b")`.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.model.merge import Action, When
 
 if TYPE_CHECKING:
+    from rowlake.model.predicate import Predicate
     from rowlake.sqltext.names import Name
 
 
@@ -36,6 +37,19 @@ class Clause:
     action: Action
     condition: str | None = None
     assignments: tuple[Assignment, ...] | None = ()
+
+
+@dataclass(frozen=True)
+class Delete:
+    """DELETE FROM t [AS alias] [WHERE condition]; `with_clause` as for `Merge`.
+
+    `where` is the text of the condition, or a predicate that `Table.delete` was given.
+    """
+
+    name: Name
+    alias: str | None = None
+    where: str | Predicate | None = None
+    with_clause: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,22 +93,6 @@ class Explain:
     statement: Delete | Update | Merge
 
 
-__all__ = ["Action", "Assignment", "Clause", "Explain", "Merge", "Update", "When"]
-
-
-@dataclass(frozen=True)
-class Delete:
-    """DELETE FROM t [AS alias] [WHERE condition]; `where` is the text of the condition.
-
-    `with_clause` is the text `WITH …` that stood before DELETE.
-    """
-
-    name: Name
-    alias: str | None = None
-    where: str | None = None
-    with_clause: str = ""
-
-
 def qualifiers(name: Name, alias: str | None) -> tuple[Name, ...]:
     """Return what may stand before a column of the target, longest first."""
     return ((alias,),) if alias else tuple(name[index:] for index in range(len(name)))
@@ -108,3 +106,17 @@ def assignment(column: Name, value: str, owners: tuple[Name, ...]) -> Assignment
         if len(column) > count and start == [part.lower() for part in owner]:
             return Assignment(column[count:], value, column[:count])
     return Assignment(column, value)
+
+
+__all__ = [
+    "Action",
+    "Assignment",
+    "Clause",
+    "Delete",
+    "Explain",
+    "Merge",
+    "Update",
+    "When",
+    "assignment",
+    "qualifiers",
+]

@@ -1,4 +1,4 @@
-"""The target of a row-level statement: the table or branch, at the snapshot that it changes."""
+"""The target of a row-level operation: the table or branch, at the snapshot that it changes."""
 
 from __future__ import annotations
 
@@ -7,59 +7,75 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rowlake.conditions.store_assignment import Assignment as Assigning
+from rowlake.conditions.target_columns import target_columns
+from rowlake.dml.options import for_write
 from rowlake.errors import InvalidStatementError, TableNotFoundError
-from rowlake.query.workspace import Lookup, names_of, need_table, setting
-from rowlake.sql.execute.insert import target_columns
+from rowlake.query.lookup import setting
 from rowlake.sqltext.lexer import readable
 from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import TableHandle
     from rowlake.conditions.store_assignment import TargetColumn
-    from rowlake.lake import Lake
+    from rowlake.dml.operations import Delete, Merge, Update
+    from rowlake.engine.spark import Engine
     from rowlake.model.view import TableView
-    from rowlake.sqltext.names import Name, Names
+    from rowlake.query.lookup import TableLookup
+    from rowlake.sqltext.names import Names
     from rowlake.verbs.write import WriteOptions
 
 
 @dataclass(frozen=True)
 class RowTarget:
-    """A table that is to be changed; `visible` qualifies its columns in the statement."""
+    """A table that is to be changed; `visible` qualifies its columns in the statement.
 
-    lake: Lake
+    `lookup` has the table as `handle` has it, so that queries of the statement read that.
+    """
+
+    lookup: TableLookup
     handle: TableHandle
     options: WriteOptions
-    view: TableView
     visible: str
 
     def at(self, handle: TableHandle) -> RowTarget:
         """Return the same table as it is in other metadata."""
-        return replace(self, handle=handle, view=view_for_write(handle, self.options.branch))
+        return replace(self, handle=handle, lookup=self.lookup.at(handle))
+
+    @property
+    def engine(self) -> Engine:
+        """What runs the operation."""
+        return self.lookup.engine
+
+    @cached_property
+    def view(self) -> TableView:
+        """The head of the branch that is written to."""
+        return view_for_write(self.handle, self.options.branch)
 
     @cached_property
     def columns(self) -> list[TargetColumn]:
         """The table's columns in Spark's types."""
-        return target_columns(self.lake, self.view.schema)
+        return target_columns(self.engine, self.view.schema)
 
-    @cached_property
+    @property
     def names(self) -> Names:
-        """How the session compares names."""
-        return names_of(self.lake)
+        """How the session compares names, and its time zone."""
+        return self.lookup.names
 
     @cached_property
     def assigning(self) -> Assigning:
         """How values are stored into columns."""
-        ansi = setting(self.lake, "spark.sql.ansi.enabled", "true").lower() == "true"
+        ansi = setting(self.engine, "spark.sql.ansi.enabled", "true").lower() == "true"
         return Assigning(
             self.view.name, by_name=True, names=self.names, ansi=ansi, whole_structs=True
         )
 
 
 def row_target(
-    lake: Lake, name: Name, alias: str | None, verb: str, options: dict[str, Any]
+    lookup: TableLookup, operation: Delete | Update | Merge, verb: str, options: dict[str, Any]
 ) -> RowTarget:
-    """Return the target of a statement; it must be a table of the lake or a branch of one."""
-    target = Lookup(lake).target(name)
+    """Return the target of an operation; it must be a table of the lake or a branch of one."""
+    name = operation.name
+    target = lookup.target(name)
     if target is None:
         raise TableNotFoundError(readable(name))
     if not target.is_current:
@@ -68,6 +84,5 @@ def row_target(
         )
     if target.branch:
         options = {**options, "branch": target.branch}
-    handle, chosen = need_table(lake, target.table).for_write(options)
-    view = view_for_write(handle, chosen.branch)
-    return RowTarget(lake, handle, chosen, view, alias or name[-1])
+    handle, chosen = for_write(lookup.need(target.table), lookup.engine, options)
+    return RowTarget(lookup.at(handle), handle, chosen, operation.alias or name[-1])

@@ -37,31 +37,32 @@ if TYPE_CHECKING:
     from rowlake.dml.assigned_columns import Assigned
     from rowlake.dml.operations import Update
     from rowlake.dml.target import RowTarget
-    from rowlake.lake import Lake
     from rowlake.model.plan import Plan
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
+    from rowlake.query.lookup import TableLookup
     from rowlake.rowlevel.running import Run, T
 
 _FILE, _POS = FILE_COLUMN, POS_COLUMN
 
 
-def update_rows(lake: Lake, statement: Update, arguments: Any, **options: Any) -> Result:
+def update_rows(
+    lookup: TableLookup, statement: Update, arguments: Any, **options: Any
+) -> tuple[TableHandle, Result]:
     """Run an UPDATE on a table of the lake or a branch of one."""
-    landed, result = _updated(lake, statement, arguments, options, change_rows)
-    tidied(landed, lake.engine, result)
-    return result
+    landed, result = _updated(lookup, statement, arguments, options, change_rows)
+    return tidied(landed, lookup.engine, result), result
 
 
-def explain_update(lake: Lake, statement: Update, arguments: Any, **options: Any) -> Plan:
+def explain_update(lookup: TableLookup, statement: Update, arguments: Any, **options: Any) -> Plan:
     """Return what an UPDATE would do."""
-    return _updated(lake, statement, arguments, options, explain_change)
+    return _updated(lookup, statement, arguments, options, explain_change)
 
 
 def _updated(
-    lake: Lake, statement: Update, arguments: Any, options: dict[str, Any], run: Run[T]
+    lookup: TableLookup, statement: Update, arguments: Any, options: dict[str, Any], run: Run[T]
 ) -> T:
-    target = row_target(lake, statement.name, statement.alias, "update", options)
+    target = row_target(lookup, statement, "update", options)
     found = assigned_columns(statement.assignments, target)
     sides = Sides(Side(target.visible, tuple(target.view.schema.arrow.names)), names=target.names)
     predicate, exact = _predicate(statement, target)
@@ -71,12 +72,12 @@ def _updated(
     except Exception as error:
         if is_sparks(error) and not _selects_any(target, statement):
             nothing = RowChange("update", (), predicate=FALSE)
-            return run(target.handle, lake.engine, nothing, target.options)
+            return run(target.handle, target.engine, nothing, target.options)
         raise
     if values is not None:
         clause = TaskClause(When.MATCHED, Action.UPDATE, values=values)
         change = RowChange("update", (clause,), predicate=predicate)
-        return run(target.handle, lake.engine, change, target.options)
+        return run(target.handle, target.engine, change, target.options)
 
     def find(handle: TableHandle) -> T:
         return _with_spark(target.at(handle), statement, found, predicate, arguments, run)
@@ -88,9 +89,8 @@ def _selects_any(target: RowTarget, statement: Update) -> bool:
     """Tell whether there is a row to update: a value that no row gets cannot be wrong."""
     text = f"SELECT 1 FROM {quote_parts(statement.name)} AS {quote(target.visible)}"
     rows = run_query(
-        target.lake,
+        target.lookup,
         f"{text} WHERE {statement.where or 'TRUE'} LIMIT 1",
-        known=[target.handle],
     )
     return bool(rows.collect())
 
@@ -101,7 +101,7 @@ def _predicate(statement: Update, target: RowTarget) -> tuple[Predicate, bool]:
     pushed = pushed_condition(
         statement.where,
         target.view.schema,
-        zone=target.lake.engine.time_zone,
+        zone=target.names.zone,
         case_sensitive=target.names.case_sensitive,
         qualifier=target.visible,
     )
@@ -116,14 +116,14 @@ def _with_spark(
     arguments: Any,
     run: Run[T],
 ) -> T:
-    lake, view = target.lake, target.view
+    view = target.view
     condition = requalified(statement.where or "TRUE", statement.name, target.visible, target.names)
     rest = f" FROM {quote_parts(statement.name)} AS {quote(target.visible)} WHERE {condition}"
 
     def select(listed: Sequence[str]) -> Any:
         text = requalified(", ".join(listed), statement.name, target.visible, target.names)
         query = f"{statement.with_clause}SELECT {text}{rest}"
-        return run_query(lake, query, arguments, known=[target.handle])
+        return run_query(target.lookup, query, arguments)
 
     types = spark_types([text for each in found for text in each.texts], select)
     staged = {each.column.name: f"v{at}" for at, each in enumerate(found)}
@@ -139,7 +139,7 @@ def _with_spark(
         ),
         dealing=Dealing(file_column=_FILE),
     )
-    with staging(lake.engine, view) as place:
+    with staging(target.engine, view) as place:
         change = RowChange(
             "update",
             (TaskClause(When.MATCHED, Action.UPDATE, values=staged),),
@@ -148,4 +148,4 @@ def _with_spark(
             place.stage(frame, shape, progress=target.options.progress),
             snapshot_id=view.snapshot_id,
         )
-        return run(target.handle, lake.engine, change, target.options)
+        return run(target.handle, target.engine, change, target.options)

@@ -54,7 +54,7 @@ def is_sparks(error: Exception) -> bool:
 def _evaluated(target: RowTarget, found: Sequence[Assigned]) -> dict[str, pa.Array]:
 
     def run(listed: list[str]) -> Any:
-        return run_query(target.lake, f"SELECT {', '.join(listed)}")
+        return run_query(target.lookup, f"SELECT {', '.join(listed)}")
 
     types = spark_types([text for each in found for text in each.texts], run)
     texts = [f"{stored_text(each, types, target)} AS {quote(each.column.name)}" for each in found]

@@ -20,7 +20,7 @@ from rowlake.query.scope import rejects_nulls
 from rowlake.query.shape import Block, Query, Reference, TimeTravel, blocks, queries, references_in
 from rowlake.query.shape_reader import ShapeReader
 from rowlake.query.table_conditions import Gatherer
-from rowlake.query.table_names import Lookup, Target, locate
+from rowlake.query.table_names import SchemaLookup, Target, locate
 from rowlake.query.token_reader import AFTER_RELATION, NotFollowed
 from rowlake.sqltext.edits import Edit, spliced
 from rowlake.sqltext.lexer import Kind, Lexer, Token, quote
@@ -73,7 +73,7 @@ class Options:
     schema_of: Callable[[Target, TimeTravel | None], Schema | None] | None = None
 
 
-def push_down(text: str, lookup: Lookup, options: Options | None = None) -> Rewritten:
+def push_down(text: str, lookup: SchemaLookup, options: Options | None = None) -> Rewritten:
     """Return the scans of a statement and its text over their views.
 
     The statement may be a query or hold one (EXPLAIN, INSERT INTO another table, …).
@@ -114,7 +114,7 @@ def query_start(tokens: list[Token]) -> int | None:
     return None
 
 
-def _located(query: Query, lookup: Lookup) -> Found:
+def _located(query: Query, lookup: SchemaLookup) -> Found:
     found: Found = []
     for block in blocks(query):
         for reference in references_in(block):
@@ -277,7 +277,7 @@ def _metadata_of(block: Block, found: Found, scans: list[Scan]) -> list[str]:
 # --- statements that are not followed
 
 
-def _unfollowed(lexer: Lexer, lookup: Lookup, options: Options) -> Rewritten:
+def _unfollowed(lexer: Lexer, lookup: SchemaLookup, options: Options) -> Rewritten:
     """Replace what follows FROM, JOIN and TABLE by name; read all of each."""
     tokens = lexer.all()
     edits: list[Edit] = []

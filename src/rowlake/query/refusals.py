@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from rowlake.conditions.column_lookup import no_such_column
 from rowlake.engine.quiet import quiet_refusals
 from rowlake.errors import InvalidStatementError, RowlakeError, TableNotFoundError
-from rowlake.secrets import cause_without_secrets
+from rowlake.secrets import cause_without_secrets, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rowlake.lake import Lake
+    from rowlake.workspace import Workspace
 
 _ANALYSIS = ("AnalysisException", "ParseException")
 _PLACE = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
@@ -36,7 +36,7 @@ _CLASS = re.compile(r"\[([A-Z_]+)[.\]]")
 
 @contextmanager
 def told_plainly(
-    lake: Lake | None, text: str, *, moved: bool, columns: Sequence[str] = ()
+    workspace: Workspace | None, text: str, *, moved: bool, columns: Sequence[str] = ()
 ) -> Iterator[None]:
     """Turn Spark's refusals into rowlake's errors; `moved`: Spark's text is not the user's.
 
@@ -58,7 +58,9 @@ def told_plainly(
             raise no_such_column(_parts(unknown[1]), columns, text) from cause_without_secrets(
                 error
             )
-        raise _plain(lake, text, _beginning(error), moved=moved) from cause_without_secrets(error)
+        raise _plain(workspace, text, _beginning(error), moved=moved) from cause_without_secrets(
+            error
+        )
 
 
 def _beginning(error: Exception) -> str:
@@ -77,6 +79,18 @@ def refusing_too_complex(text: str | None = None) -> Iterator[None]:
         if is_too_complex(error):
             raise _too_complex(text) from error
         raise
+
+
+@contextmanager
+def refusing_change(table: str) -> Iterator[None]:
+    """Turn what PyIceberg's builders of schemas and specs refuse into rowlake's error."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith("pyiceberg"):
+            raise
+        text = without_secrets(f"Cannot change {table}: {error}")
+        raise InvalidStatementError(text) from cause_without_secrets(error)
 
 
 def is_too_complex(error: Exception) -> bool:
@@ -107,12 +121,12 @@ def _parts(quoted: str) -> list[str]:
     return [part.replace("``", "`") for part in quoted[1:-1].split("`.`")]
 
 
-def _plain(lake: Lake | None, text: str, message: str, *, moved: bool) -> RowlakeError:
+def _plain(workspace: Workspace | None, text: str, message: str, *, moved: bool) -> RowlakeError:
     missing = _TABLE.search(message)
     kind = _CLASS.search(message)
     if missing and kind and kind[1] == "TABLE_OR_VIEW_NOT_FOUND":
         name = missing[1].replace("`.`", ".").strip("`")
-        known = {found.lower(): found for found in (lake.tables() if lake else [])}
+        known = {found.lower(): found for found in (workspace.table_names() if workspace else [])}
         near = get_close_matches(name.lower(), known, n=3)
         return TableNotFoundError(name, similar=[known[found] for found in near])
     first = re.split(r"\s*SQLSTATE|\n", message.strip(), maxsplit=1)[0].strip()

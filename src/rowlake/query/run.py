@@ -15,7 +15,6 @@ from rowlake.iceberg.metadata import view_of
 from rowlake.query.partial_aggregates import cheapest_column, partial_frame
 from rowlake.query.pushdown import Options, Scan, push_down
 from rowlake.query.refusals import is_unknown_column, told_plainly
-from rowlake.query.workspace import Lookup, names_of
 from rowlake.sqltext.lexer import Lexer, quote, readable
 from rowlake.sqltext.literals import literal_of
 from rowlake.verbs.inspect import metadata_table
@@ -23,57 +22,55 @@ from rowlake.verbs.read import Request, frame
 from rowlake.verbs.wap import read_branch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from rowlake.catalog.handle import TableHandle
-    from rowlake.lake import Lake
     from rowlake.model.schema import Schema
+    from rowlake.query.lookup import TableLookup
     from rowlake.query.shape import TimeTravel
     from rowlake.query.table_names import Target
+    from rowlake.workspace import Workspace
 
 _numbers = itertools.count()
 
 
 def run_query(
-    lake: Lake,
+    lookup: TableLookup,
     text: str,
     arguments: Any = None,
     given: Mapping[str, Any] | None = None,
     *,
-    known: Iterable[TableHandle] = (),
     widened: Callable[[], Mapping[str, Any]] = dict,
 ) -> Any:
     """Return the DataFrame of a statement whose lake tables are read through rowlake.
 
-    `given` are DataFrames that the text names, in backticks (see `fresh_name`). Tables that are
-    `known` are read as they are known; all others as they are now. `widened` gives those of the
-    given DataFrames again that have not all columns of what they stand for.
+    `given` are DataFrames that the text names, in backticks (see `fresh_name`). Tables are read as
+    `lookup` has found them before, all others as they are now. `widened` gives those of the given
+    DataFrames again that have not all columns of what they stand for.
     """
-    lookup = Lookup(lake, known)
     options = Options(
-        names_of(lake),
+        lookup.names,
         arguments,
         f"__lake_{next(_numbers)}_",
         aggregates=True,
-        schema_of=lambda target, travel: _schema_at(lake, lookup, target, travel),
+        schema_of=lambda target, travel: _schema_at(lookup, target, travel),
     )
     rewritten = push_down(text, lookup, options)
-    frames = {scan.view: frame_of(lake, lookup, scan) for scan in rewritten.scans}
+    frames = {scan.view: frame_of(lookup, scan) for scan in rewritten.scans}
     frames.update(given or {})
-    with told_plainly(lake, text, moved=bool(frames)):
+    spark = lookup.workspace.spark
+    with told_plainly(lookup.workspace, text, moved=bool(frames)):
         if frames:
             try:
-                return sql_over(lake, rewritten.text, frames, arguments)
+                return sql_over(spark, rewritten.text, frames, arguments)
             except Exception as error:
                 if not is_unknown_column(error):
                     raise
                 # Once more with all columns, so that Spark suggests what the tables really have.
-                wide = {
-                    scan.view: frame_of(lake, lookup, _widened(scan)) for scan in rewritten.scans
-                }
+                wide = {scan.view: frame_of(lookup, _widened(scan)) for scan in rewritten.scans}
                 frames.update({**wide, **widened()})
-                return sql_over(lake, rewritten.text, frames, arguments)
-        return lake.spark.sql(text, args=arguments) if arguments else lake.spark.sql(text)
+                return sql_over(spark, rewritten.text, frames, arguments)
+        return spark.sql(text, args=arguments) if arguments else spark.sql(text)
 
 
 def _widened(scan: Scan) -> Scan:
@@ -89,48 +86,46 @@ def fresh_name() -> str:
     return f"__given_{next(_numbers)}_"
 
 
-def sql_over(lake: Lake, text: str, frames: dict[str, Any], arguments: Any = None) -> Any:
+def sql_over(spark: Any, text: str, frames: dict[str, Any], arguments: Any = None) -> Any:
     """Run a text in which the (quoted) keys of `frames` stand for DataFrames."""
     text = text.replace("{", "{{").replace("}", "}}")
     for view in frames:
         text = text.replace(quote(view), "{" + view + "}")
-    return lake.spark.sql(text, args=arguments, **frames)
+    return spark.sql(text, args=arguments, **frames)
 
 
-def frame_of(lake: Lake, lookup: Lookup, scan: Scan) -> Any:
+def frame_of(lookup: TableLookup, scan: Scan) -> Any:
     """Return the DataFrame of one scan."""
-    target = scan.target
+    target, engine = scan.target, lookup.engine
     handle = _handle(lookup, target)
-    at = moment_of(lake, handle, target, scan.travel)
+    at = moment_of(lookup.workspace, handle, target, scan.travel)
     if target.metadata_table:
         snapshot_id = view_of(handle, **at).snapshot_id if at else None
         found = metadata_table(handle, target.metadata_table, snapshot_id=snapshot_id)
-        return lake.engine.from_arrow(found)
+        return engine.from_arrow(found)
     if scan.aggregation is not None:
-        return partial_frame(lake.engine, handle, scan.aggregation, at)
+        return partial_frame(engine, handle, scan.aggregation, at)
     columns = scan.columns
     if columns is not None and not columns:
         columns = cheapest_column(target.schema)
     # Spark evaluates the statement's own conditions; the predicate only leaves files and rows out.
-    return frame(handle, lake.engine, Request(columns, scan.predicate, **at))
+    return frame(handle, engine, Request(columns, scan.predicate, **at))
 
 
-def _handle(lookup: Lookup, target: Target) -> TableHandle:
+def _handle(lookup: TableLookup, target: Target) -> TableHandle:
     handle = lookup.handle(target.table)
     if handle is None:
         raise InvalidStatementError(f"There is no table {readable(target.table)} any more.")
     return handle
 
 
-def _schema_at(
-    lake: Lake, lookup: Lookup, target: Target, travel: TimeTravel | None
-) -> Schema | None:
+def _schema_at(lookup: TableLookup, target: Target, travel: TimeTravel | None) -> Schema | None:
     handle = _handle(lookup, target)
-    return view_of(handle, **moment_of(lake, handle, target, travel)).schema
+    return view_of(handle, **moment_of(lookup.workspace, handle, target, travel)).schema
 
 
 def moment_of(
-    lake: Lake, handle: TableHandle, target: Target, travel: TimeTravel | None
+    workspace: Workspace, handle: TableHandle, target: Target, travel: TimeTravel | None
 ) -> dict[str, Any]:
     """Return which snapshot is meant, as `view_of` takes it; empty for the current one."""
     named = target.branch or target.tag or target.snapshot_id or target.as_of_ms
@@ -145,35 +140,35 @@ def moment_of(
     if target.as_of_ms is not None:
         return {"as_of_ms": target.as_of_ms}
     if travel is not None:
-        return _travelled(lake, handle, travel)
-    branch = None if target.metadata_table else read_branch(handle, lake.engine)
+        return _travelled(workspace, handle, travel)
+    branch = None if target.metadata_table else read_branch(handle, workspace.engine)
     return {"ref": branch} if branch else {}
 
 
-def _travelled(lake: Lake, handle: TableHandle, travel: TimeTravel) -> dict[str, Any]:
+def _travelled(workspace: Workspace, handle: TableHandle, travel: TimeTravel) -> dict[str, Any]:
     if travel.kind == "timestamp":
-        return {"as_of_ms": _time_value(lake, travel.text)}
-    value = _version_value(lake, travel.text)
+        return {"as_of_ms": _time_value(workspace, travel.text)}
+    value = _version_value(workspace, travel.text)
     if value in handle.metadata.refs or not value.isdecimal():
         return {"ref": value}
     return {"snapshot_id": int(value)}
 
 
-def _version_value(lake: Lake, text: str) -> str:
+def _version_value(workspace: Workspace, text: str) -> str:
     """Return a snapshot id, or the name of a branch or tag, as text."""
     literal = literal_of(Lexer(text).all()[:-1], {})
     if literal is not None and literal.kind in ("integer", "string"):
         return str(literal.value)
     question = f"SELECT {text}"
-    with told_plainly(lake, question, moved=True):
-        return str(lake.spark.sql(question).collect()[0][0])
+    with told_plainly(workspace, question, moved=True):
+        return str(workspace.spark.sql(question).collect()[0][0])
 
 
-def _time_value(lake: Lake, text: str) -> int:
+def _time_value(workspace: Workspace, text: str) -> int:
     """Return the ms since 1970 that Spark makes of an expression; whole numbers are seconds."""
     question = f"SELECT unix_micros(CAST({text} AS TIMESTAMP)) AS micros"
-    with told_plainly(lake, question, moved=True):
-        row = lake.spark.sql(question).collect()[0]
+    with told_plainly(workspace, question, moved=True):
+        row = workspace.spark.sql(question).collect()[0]
     if row[0] is None:
         raise InvalidStatementError(f"TIMESTAMP AS OF {text} is not a time.")
     return int(row[0]) // 1000

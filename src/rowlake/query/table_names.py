@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rowlake.model.schema import Schema
 
-Lookup = Callable[[tuple[str, ...]], "Schema | None"]
+SchemaLookup = Callable[[tuple[str, ...]], "Schema | None"]
 
 METADATA_TABLES = frozenset(
     {
@@ -57,7 +57,7 @@ class Target:
         return not (self.tag or self.snapshot_id or self.as_of_ms or self.metadata_table)
 
 
-def locate(parts: tuple[str, ...], lookup: Lookup) -> Target | None:
+def locate(parts: tuple[str, ...], lookup: SchemaLookup) -> Target | None:
     """Return what a name means in the lake; None where it is not the lake's."""
     schema = lookup(parts)
     if schema is not None:

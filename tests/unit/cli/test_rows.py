@@ -38,7 +38,7 @@ def asked(tmp_path, monkeypatch):
     def run(kind):
         def note(_lake, statement, _arguments=None, **given):
             found.append((kind, statement, given))
-            return "files 1\n  strategy" if kind == "explain" else DONE
+            return {"explain": "files 1\n  strategy", "change": (None, DONE)}.get(kind, DONE)
 
         return note
 
@@ -46,7 +46,7 @@ def asked(tmp_path, monkeypatch):
     monkeypatch.setattr(change, "change_rows", run("change"))
     monkeypatch.setattr(change, "explain_rows", run("explain"))
     monkeypatch.setattr(
-        MergeBuilder, "execute", lambda b: run("change")(0, b.statement, **b.options)
+        MergeBuilder, "execute", lambda b: run("change")(0, b.statement, **b.options)[1]
     )
     monkeypatch.setattr(
         MergeBuilder, "explain", lambda b: run("explain")(0, b.statement, **b.options)

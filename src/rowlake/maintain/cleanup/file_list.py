@@ -8,18 +8,19 @@ import pyarrow as pa
 
 from rowlake.catalog.names import levels_of
 from rowlake.errors import InvalidStatementError
+from rowlake.query.lookup import TableLookup
 from rowlake.query.run import run_query
 from rowlake.sqltext.lexer import quote
 
 if TYPE_CHECKING:
-    from rowlake.lake import Lake
+    from rowlake.workspace import Workspace
 
 
-def file_list_of(lake: Lake, files: Any) -> pa.Table:
+def file_list_of(workspace: Workspace, files: Any) -> pa.Table:
     """Return a list of files as columns: the name of a table or view, a DataFrame, or Arrow's."""
     if isinstance(files, str):
         name = ".".join(quote(level) for level in levels_of(files))
-        files = run_query(lake, f"SELECT * FROM {name}")
+        files = run_query(TableLookup(workspace), f"SELECT * FROM {name}")
     if hasattr(files, "toArrow"):
         files = files.toArrow()
     if not isinstance(files, pa.Table):

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.evolution import validate_promotion
 from rowlake.iceberg.schema import type_from_json
 from rowlake.model.partition import OrderBy
-from rowlake.query.workspace import need_table, new_name
-from rowlake.secrets import cause_without_secrets, without_secrets
+from rowlake.query.refusals import refusing_change
 from rowlake.sql import alter_statements as alter_s
 from rowlake.sql.execute.defaults import default_value
+from rowlake.sql.tables import need_table, new_name
 from rowlake.sqltext.lexer import readable
 from rowlake.sqltext.schema_json import type_json
 from rowlake.sqltext.types import parse_type
 from rowlake.verbs import alter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from rowlake.lake import Lake
     from rowlake.sqltext.names import Name
@@ -49,27 +48,15 @@ def alter_table(lake: Lake, statement: alter_s.AlterTable) -> None:
     first = statement.actions[0]
     if isinstance(first, _SCHEMA_ACTIONS):
         change = _SchemaChange(lake, table)
-        with _told_plainly(table.name):
+        with refusing_change(table.name):
             alter.change_schema(
                 table.handle, lambda builder: change.apply(builder, statement.actions)
             )
     elif isinstance(first, _SPEC_ACTIONS):
-        with _told_plainly(table.name):
+        with refusing_change(table.name):
             alter.change_spec(table.handle, lambda builder: _change_spec(builder, table, first))
     else:
         _ACTIONS[type(first)](lake, table, first)
-
-
-@contextmanager
-def _told_plainly(table: str) -> Iterator[None]:
-    """Turn the refusals of PyIceberg's builders into rowlake's errors."""
-    try:
-        yield
-    except Exception as error:
-        if not type(error).__module__.startswith("pyiceberg"):
-            raise
-        text = without_secrets(f"Cannot change {table}: {error}")
-        raise InvalidStatementError(text) from cause_without_secrets(error)
 
 
 def _path_text(path: Name) -> str:

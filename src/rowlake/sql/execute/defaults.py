@@ -56,7 +56,7 @@ def default_value(lake: Lake, text: str, kind: Type) -> Any:
     if literal is None:
         spark_kind = spark_text(kind) if kind.name not in _TEXTUAL else "string"
         question = f"SELECT CAST(CAST({text} AS {spark_kind}) AS STRING)"
-        with told_plainly(lake, question, moved=True):
+        with told_plainly(lake.workspace, question, moved=True):
             row = lake.spark.sql(question).collect()[0]
         if row[0] is None:
             return None

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from rowlake.conditions.store_assignment import Assignment, SourceColumn, TargetColumn, assigned
+from rowlake.conditions.target_columns import target_columns
+from rowlake.dml.insert import append_rows, overwrite_rows
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.metadata import view_of
-from rowlake.model.schema import WRITE_DEFAULT
+from rowlake.query.lookup import TableLookup, setting
 from rowlake.query.run import run_query
-from rowlake.query.workspace import Lookup, names_of, need_table, setting
 from rowlake.sqltext.edits import spliced
-from rowlake.sqltext.lexer import Kind, Lexer, readable, string_literal
+from rowlake.sqltext.lexer import Kind, Lexer, readable
 from rowlake.sqltext.spark_types import type_text
 
 if TYPE_CHECKING:
+    from rowlake.catalog.handle import TableHandle
+    from rowlake.engine.spark import Engine
     from rowlake.lake import Lake
     from rowlake.model.result import Result
-    from rowlake.model.schema import Schema
     from rowlake.sql.statements import Insert
-    from rowlake.sqltext.names import Names
-    from rowlake.table import Table
 
 # Rows typed into a statement are few: they are fetched to the driver and written there.
 _LOCAL_TEXT = 1 << 20
@@ -29,7 +28,7 @@ _LOCAL_TEXT = 1 << 20
 
 def insert(lake: Lake, statement: Insert, arguments: Any) -> Result | None:
     """Run INSERT INTO or OVERWRITE; None where the table is not the lake's."""
-    lookup = Lookup(lake)
+    lookup = TableLookup(lake.workspace)
     target = lookup.target(statement.name)
     if target is None:
         return None
@@ -38,16 +37,17 @@ def insert(lake: Lake, statement: Insert, arguments: Any) -> Result | None:
             f"Cannot write to {readable(statement.name)}: only tables and their branches are "
             f"written to."
         )
-    table = need_table(lake, target.table)
-    names = names_of(lake)
-    columns = target_columns(lake, target.schema)
-    frame = _source(lake, statement, columns, arguments)
-    frame = fitted(frame, columns, _assignment(lake, statement, table, names))
+    handle = lookup.need(target.table)
+    columns = target_columns(lake.engine, target.schema)
+    query = statement.with_clause + with_defaults(statement, columns)
+    frame = fitted(
+        run_query(lookup, query, arguments), columns, _assignment(lookup, statement, handle)
+    )
     rows = frame.toArrow() if _is_local(statement) else frame
     options = {"branch": target.branch} if target.branch else {}
-    if not statement.overwrite:
-        return table.append(rows, **options)
-    return _overwrite(lake, table, statement, rows, options)
+    if statement.overwrite:
+        return _overwrite(lake.engine, handle, statement, rows, options)
+    return append_rows(handle, lake.engine, rows, options)[1]
 
 
 def _is_local(statement: Insert) -> bool:
@@ -55,47 +55,15 @@ def _is_local(statement: Insert) -> bool:
     return first.word == "VALUES" and len(statement.query) <= _LOCAL_TEXT
 
 
-def _source(lake: Lake, statement: Insert, columns: list[TargetColumn], arguments: Any) -> Any:
-    query = with_defaults(statement, columns)
-    return run_query(lake, statement.with_clause + query, arguments)
-
-
-def _assignment(lake: Lake, statement: Insert, table: Table, names: Names) -> Assignment:
+def _assignment(lookup: TableLookup, statement: Insert, handle: TableHandle) -> Assignment:
     return Assignment(
-        table.name,
+        handle.name,
         statement.columns,
         statement.by_name,
         {part.column: part.value for part in statement.partition if part.value is not None},
-        names,
-        setting(lake, "spark.sql.ansi.enabled", "true").lower() == "true",
+        lookup.names,
+        setting(lookup.engine, "spark.sql.ansi.enabled", "true").lower() == "true",
     )
-
-
-def target_columns(lake: Lake, schema: Schema) -> list[TargetColumn]:
-    """Return a table's columns in Spark's types."""
-    # Imports pyspark: a session exists by now.
-    from rowlake.engine.types import spark_schema
-
-    has_time = lake.engine.has_time
-    fields = spark_schema(schema.arrow, has_time=has_time).fields
-    return [
-        TargetColumn(
-            field.name, type_text(field.dataType, field.name), not field.nullable, _default(column)
-        )
-        for field, column in zip(fields, schema.arrow, strict=True)
-    ]
-
-
-def _default(column: Any) -> str | None:
-    """Return the SQL text of a column's write default."""
-    text = (column.metadata or {}).get(WRITE_DEFAULT)
-    if text is None:
-        return None
-    value = json.loads(text)
-    if isinstance(value, str):
-        binary = "binary" in str(column.type)
-        return f"X{string_literal(value)}" if binary else string_literal(value)
-    return str(value)
 
 
 def fitted(frame: Any, columns: list[TargetColumn], how: Assignment) -> Any:
@@ -144,18 +112,18 @@ def _default_text(columns: list[TargetColumn], position: int) -> str:
 
 
 def _overwrite(
-    lake: Lake, table: Table, statement: Insert, rows: Any, options: dict[str, Any]
+    engine: Engine, handle: TableHandle, statement: Insert, rows: Any, options: dict[str, Any]
 ) -> Result:
     if statement.if_not_exists:
         raise UnsupportedFeatureError("INSERT OVERWRITE … IF NOT EXISTS is not supported.")
     if statement.where is not None:
-        return table.overwrite(rows, where=statement.where, **options)
-    mode = setting(lake, "spark.sql.sources.partitionOverwriteMode", "static").lower()
+        return overwrite_rows(handle, engine, rows, options, where=statement.where)[1]
+    mode = setting(engine, "spark.sql.sources.partitionOverwriteMode", "static").lower()
     fixed = [part for part in statement.partition if part.value is not None]
-    fields = [f for f in view_of(table.handle).spec.fields if f.transform != "void"]
+    fields = [f for f in view_of(handle).spec.fields if f.transform != "void"]
     if mode == "dynamic" and len(fixed) < max(len(fields), 1):
-        return table.overwrite(rows, dynamic=True, **options)
+        return overwrite_rows(handle, engine, rows, options, dynamic=True)[1]
     if not fixed:
-        return table.overwrite(rows, **options)
+        return overwrite_rows(handle, engine, rows, options)[1]
     where = " AND ".join(f"`{part.column}` <=> {part.value}" for part in fixed)
-    return table.overwrite(rows, where=where, **options)
+    return overwrite_rows(handle, engine, rows, options, where=where)[1]

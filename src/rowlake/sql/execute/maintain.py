@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowlake.query.workspace import need_table
+from rowlake.sql.tables import need_table
 from rowlake.sqltext.lexer import quote_parts
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.metadata import snapshot_info, view_of
 from rowlake.iceberg.refs import ancestors
 from rowlake.model.schema import DOC, WRITE_DEFAULT
-from rowlake.query.workspace import need_table, session_of
 from rowlake.secrets import redacted, without_passwords
+from rowlake.sql.tables import need_table
 from rowlake.sqltext.lexer import quote, quote_parts, readable, string_literal
 from rowlake.sqltext.names import Names
 
@@ -46,7 +46,7 @@ def _matches(name: str, pattern: str | None) -> bool:
 def namespace_of(lake: Lake, name: Name | None) -> Name:
     """Return a namespace as written, without the catalog's own name before it."""
     if name is None:
-        return session_of(lake).namespace
+        return lake.workspace.session.namespace
     if len(name) > 1 and name[0].lower() == str(lake.catalog.name).lower():
         return name[1:]
     return name

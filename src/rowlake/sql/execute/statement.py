@@ -19,9 +19,9 @@ from rowlake.errors import (
     UnsupportedFeatureError,
 )
 from rowlake.model.partition import PartitionBy
+from rowlake.query.lookup import TableLookup
 from rowlake.query.refusals import refusing_too_complex
 from rowlake.query.run import run_query
-from rowlake.query.workspace import Lookup, find_table, need_table, new_name, session_of
 from rowlake.sql import statements as s
 from rowlake.sql.alter_statements import AlterTable
 from rowlake.sql.execute import show as show
@@ -31,6 +31,7 @@ from rowlake.sql.execute.insert import insert
 from rowlake.sql.execute.maintain import optimize, vacuum
 from rowlake.sql.parse.statement import parse
 from rowlake.sql.procedures.call import call, is_foreign
+from rowlake.sql.tables import find_table, need_table, new_name
 from rowlake.sqltext.identifiers import with_identifiers
 from rowlake.sqltext.lexer import readable
 from rowlake.sqltext.parameters import with_named_arguments
@@ -60,7 +61,7 @@ def _executed(lake: Lake, statement: str, args: Any) -> Any:
         statement = with_identifiers(statement, args)
     parsed = parse(statement)
     if isinstance(parsed, (s.Query, s.Passthrough)):
-        return run_query(lake, statement, args)
+        return run_query(TableLookup(lake.workspace), statement, args)
     if isinstance(parsed, s.CreateTempView):
         return _create_view(lake, parsed, args)
     if isinstance(parsed, s.Insert):
@@ -70,10 +71,10 @@ def _executed(lake: Lake, statement: str, args: Any) -> Any:
     if isinstance(parsed, (Delete, Update, Merge, Explain)):
         return _row_level(lake, parsed, statement, args)
     name = getattr(parsed, "name", None)
-    if isinstance(parsed, _OF_TABLES) and name and _is_foreign(lake, name):
-        return run_query(lake, statement, args)
+    if isinstance(parsed, _OF_TABLES) and name and _is_foreign(TableLookup(lake.workspace), name):
+        return run_query(TableLookup(lake.workspace), statement, args)
     if isinstance(parsed, s.Call) and is_foreign(lake, parsed):
-        return run_query(lake, statement, args)
+        return run_query(TableLookup(lake.workspace), statement, args)
     handler = _HANDLERS.get(type(parsed))
     if handler is None:
         raise UnsupportedFeatureError(f"{type(parsed).__name__} is not there yet.")
@@ -100,17 +101,17 @@ def nothing(lake: Lake) -> Any:
     return lake.spark.range(0).select()
 
 
-def _is_foreign(lake: Lake, name: Name) -> bool:
+def _is_foreign(lookup: TableLookup, name: Name) -> bool:
     """Return True where a table is Spark's and not the lake's."""
-    if Lookup(lake).target(name) is not None:
+    if lookup.target(name) is not None:
         return False
     if len(name) > 2:
         return False
-    return bool(lake.spark.catalog.tableExists(".".join(f"`{part}`" for part in name)))
+    return bool(lookup.workspace.spark.catalog.tableExists(".".join(f"`{part}`" for part in name)))
 
 
 def _create_view(lake: Lake, statement: s.CreateTempView, args: Any) -> Any:
-    frame = run_query(lake, statement.query, args)
+    frame = run_query(TableLookup(lake.workspace), statement.query, args)
     if statement.columns:
         frame = frame.toDF(*statement.columns)
     kind = "GlobalTempView" if statement.is_global else "TempView"
@@ -123,30 +124,34 @@ def _inserted(lake: Lake, statement: s.Insert, text: str, args: Any) -> Any:
     result = insert(lake, statement, args)
     if result is not None:
         return counts(lake, result)
-    if len(statement.name) > 1 and not _is_foreign(lake, statement.name):
+    lookup = TableLookup(lake.workspace)
+    if len(statement.name) > 1 and not _is_foreign(lookup, statement.name):
         raise TableNotFoundError(readable(statement.name))
-    return run_query(lake, text, args)
+    return run_query(lookup, text, args)
 
 
 def _row_level(lake: Lake, parsed: Delete | Update | Merge | Explain, text: str, args: Any) -> Any:
     changed = parsed.statement if isinstance(parsed, Explain) else parsed
-    if _is_foreign(lake, changed.name):
-        return run_query(lake, text, args)
+    lookup = TableLookup(lake.workspace)
+    if _is_foreign(lookup, changed.name):
+        return run_query(lookup, text, args)
     named, args = with_named_arguments(text, args)
     again = parsed if named == text else parse(named)
     parsed = again if isinstance(again, (Delete, Update, Merge, Explain)) else parsed
     if isinstance(parsed, Explain):
-        plan = explain_rows(lake, parsed.statement, args)
+        plan = explain_rows(lookup, parsed.statement, args)
         return lake.engine.from_arrow(pa.table({"plan": [str(plan)]}))
-    return counts(lake, change_rows(lake, parsed, args))
+    _, result = change_rows(lookup, parsed, args)
+    return counts(lake, result)
 
 
 def plan_of(lake: Lake, statement: str) -> Plan | None:
     """Return what EXPLAIN says of a row-level statement; None where it is one for Spark."""
     parsed = parse(with_identifiers(statement, None))
-    if not isinstance(parsed, Explain) or _is_foreign(lake, parsed.statement.name):
+    lookup = TableLookup(lake.workspace)
+    if not isinstance(parsed, Explain) or _is_foreign(lookup, parsed.statement.name):
         return None
-    return explain_rows(lake, parsed.statement)
+    return explain_rows(lookup, parsed.statement)
 
 
 def counts(lake: Lake, result: Result) -> Any:
@@ -217,7 +222,7 @@ def _create_table_as(lake: Lake, statement: s.CreateTable, args: Any) -> Any:
         return nothing(lake)
     if statement.columns is not None:
         raise InvalidStatementError("CREATE TABLE … AS takes its columns from the query alone.")
-    frame = run_query(lake, statement.query or "", args)
+    frame = run_query(TableLookup(lake.workspace), statement.query or "", args)
     layout = _layout(lake, statement, columns_of(frame.schema.jsonValue()))
     replace = statement.mode != "create"
     return counts(lake, lake.create_table_as(name, frame, layout, replace=replace))
@@ -280,12 +285,12 @@ def _alter_namespace(lake: Lake, statement: s.AlterNamespace) -> None:
 def _use(lake: Lake, statement: s.Use) -> None:
     name = statement.name
     if len(name) == 1 and name[0].lower() == str(lake.catalog.name).lower():
-        session_of(lake).namespace = ()
+        lake.workspace.session.namespace = ()
         return
     name = show.namespace_of(lake, name)
     if not catalog_tables.namespace_exists(lake.catalog, name):
         raise TableNotFoundError(readable(name), kind="namespace")
-    session_of(lake).namespace = name
+    lake.workspace.session.namespace = name
 
 
 _HANDLERS: dict[type, Callable[[Any, Any], pa.Table | None]] = {

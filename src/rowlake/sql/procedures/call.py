@@ -10,7 +10,6 @@ from rowlake.catalog.names import levels_of
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.refs import ancestor_ids, ref_snapshot_id
 from rowlake.query.refusals import told_plainly
-from rowlake.query.workspace import new_name
 from rowlake.sql.procedures import (
     deletes,
     expire,
@@ -30,6 +29,7 @@ from rowlake.sql.procedures.procedure import (
     procedure,
     table_of,
 )
+from rowlake.sql.tables import new_name
 from rowlake.sqltext.lexer import Lexer
 from rowlake.sqltext.literals import literal_of
 
@@ -86,7 +86,7 @@ def argument_value(lake: Lake, argument: Argument) -> Any:
     if literal is not None and literal.kind in ("string", "integer", "boolean", "null"):
         return literal.value
     question = f"SELECT {argument.value}"
-    with told_plainly(lake, question, moved=True):
+    with told_plainly(lake.workspace, question, moved=True):
         return lake.spark.sql(question).collect()[0][0]
 
 

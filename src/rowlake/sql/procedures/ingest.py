@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rowlake.catalog.names import levels_of
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
-from rowlake.query.workspace import need_table, new_name
+from rowlake.sql.tables import need_table, new_name
 from rowlake.sqltext.lexer import quote, readable
 from rowlake.verbs.folders import FORMATS
 

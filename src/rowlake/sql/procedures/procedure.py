@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rowlake.catalog.names import levels_of
 from rowlake.errors import InvalidStatementError
-from rowlake.query.workspace import need_table
+from rowlake.sql.tables import need_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
