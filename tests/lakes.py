@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowlake.lake import Lake, connect
+from rowlake import Lake, connect
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rowlake.connection import connect
     from rowlake.errors import (
         CardinalityError,
         CommitConflictError,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
         TableNotFoundError,
         UnsupportedFeatureError,
     )
-    from rowlake.lake import Lake, connect
+    from rowlake.lake import Lake
     from rowlake.model.health import Health
     from rowlake.model.plan import Plan
     from rowlake.model.result import Result
@@ -69,7 +70,7 @@ _HOMES = {
     "Result": "rowlake.model.result",
     "Table": "rowlake.table",
     "Transaction": "rowlake.transaction",
-    "connect": "rowlake.lake",
+    "connect": "rowlake.connection",
 }
 
 

@@ -14,6 +14,7 @@ from unittest import mock
 import pyarrow as pa
 
 from rowlake.catalog.open import open_catalog
+from rowlake.connection import run_statement
 from rowlake.engine.local import as_table
 from rowlake.engine.spark import Engine
 from rowlake.lake import Lake
@@ -29,6 +30,7 @@ from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape, staging
 from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.verbs.write import WriteOptions, view_for_write
+from rowlake.workspace import Workspace
 from tests.histories.operations import (
     Append,
     Clause,
@@ -252,6 +254,6 @@ _RUNNERS: dict[type, Any] = {
 @contextmanager
 def driver_lake(folder: str, catalog: str | None = None) -> Iterator[Lake]:
     """Give a lake with the namespace `db`, whose work is all done in this process."""
-    with Lake(open_catalog(folder, catalog), DriverEngine()) as lake:
+    with Lake(Workspace(open_catalog(folder, catalog), DriverEngine()), run_statement) as lake:
         lake.create_namespace("db", if_not_exists=True)
         yield lake

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rowlake import connect
 from rowlake.errors import StorageError
 from rowlake.iceberg.cache import default_cache
-from rowlake.lake import connect
 from rowlake.storage.files import Storage
 from tests.lakes import rows_of
 

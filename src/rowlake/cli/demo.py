@@ -21,7 +21,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rowlake.cli.output import Output, show
 from rowlake.cli.views import history_of
-from rowlake.lake import connect
+from rowlake.connection import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -51,7 +51,7 @@ def open_lake(warehouse: str | None, catalog: str | None) -> Lake:
     """Open the lake that the options name."""
     gc.disable()  # nothing of what loads now is garbage, and looking for some takes time
     try:
-        from rowlake.lake import connect
+        from rowlake.connection import connect
 
         return connect(warehouse=warehouse, catalog=catalog)
     finally:

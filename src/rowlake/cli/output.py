@@ -67,7 +67,7 @@ class Rows:
 
 def rows_of(lake: Lake, statement: str) -> pa.Table:
     """Return the rows of a statement; what is too complex for Spark is rowlake's error."""
-    from rowlake.sql.refusals import refusing_too_complex
+    from rowlake.query.refusals import refusing_too_complex
 
     with refusing_too_complex():
         return lake.sql(statement).toArrow()

@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rowlake.dml.operations import Delete, Update, When, qualifiers
+from rowlake.dml.python_arguments import condition_of
 from rowlake.merge_builder import TARGET
 from rowlake.model.names import levels_of
-from rowlake.sql.assignments import condition_of
-from rowlake.sql.cursor import Cursor
-from rowlake.sql.parse_create import QUERY_WORDS
-from rowlake.sql.parse_row_level import parse_clause, qualifiers, take_assignments
-from rowlake.sql.row_statements import Update, When
-from rowlake.sql.statements import Delete
+from rowlake.sql.parse.create import QUERY_WORDS
+from rowlake.sql.parse.row_level import parse_clause, take_assignments
+from rowlake.sqltext.cursor import Cursor
 from rowlake.verbs.source import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowlake.dml.operations import Clause
     from rowlake.lake import Lake
     from rowlake.merge_builder import MergeBuilder
-    from rowlake.sql.row_statements import Clause
 
 _QUERY = re.compile(rf"\s*(\(|({'|'.join(QUERY_WORDS)})[\s(])", re.IGNORECASE)
 _SHORT = {"update-all": "UPDATE SET *", "insert-all": "INSERT *"}

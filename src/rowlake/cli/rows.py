@@ -13,9 +13,8 @@ from rowlake.cli import options as o
 from rowlake.cli.output import Output, show, show_plan, show_result
 
 if TYPE_CHECKING:
+    from rowlake.dml.operations import Delete, Update
     from rowlake.lake import Lake
-    from rowlake.sql.row_statements import Update
-    from rowlake.sql.statements import Delete
 
 Where = Annotated[str | None, typer.Option("--where", help="Only rows of this condition.")]
 Keys = Annotated[
@@ -58,10 +57,7 @@ def delete(
     given = write_options(branch, mode, deletes, isolation, properties)
     with o.open_lake(warehouse, catalog) as lake:
         lake.engine.progress = not quiet
-        if deletes == "equality" and not explained:  # says what goes, and reads nothing
-            show_result(lake.table(table).delete(where, **given), output)
-        else:
-            _change(lake, deletion(table, where), given, explained, output)
+        _change(lake, deletion(table, where), given, explained, output)
 
 
 def update(
@@ -176,7 +172,7 @@ def explain(
 ) -> None:
     """Show what a statement would do; nothing is written."""
     from rowlake.cli.requests import explained
-    from rowlake.sql.execute import plan_of
+    from rowlake.sql.execute.statement import plan_of
 
     text = explained(statement)
     with o.open_lake(warehouse, catalog) as lake:
@@ -198,9 +194,11 @@ def _change(
     explained: bool,
     output: Output,
 ) -> None:
-    from rowlake.sql.execute_row_level import change_rows, explain_rows
+    from rowlake.dml.change import change_rows, explain_rows
+    from rowlake.query.lookup import TableLookup
 
+    lookup = TableLookup(lake.workspace)
     if explained:
-        show_plan(explain_rows(lake, statement, **given), output)
+        show_plan(explain_rows(lookup, statement, **given), output)
     else:
-        show_result(change_rows(lake, statement, **given), output)
+        show_result(change_rows(lookup, statement, **given)[1], output)

@@ -9,7 +9,7 @@ from rowlake.cli.output import Output, rows_of, show
 from rowlake.errors import RowlakeError
 from rowlake.model.printable import printable_lines
 from rowlake.secrets import without_secrets
-from rowlake.sql.split import split_statements
+from rowlake.sqltext.statement_list import split_statements
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake

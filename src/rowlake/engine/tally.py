@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from rowlake.model.work import Work
 
@@ -82,14 +82,16 @@ def says_where_it_ran(verb: Callable[Arguments, Report]) -> Callable[Arguments, 
     @wraps(verb)
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Report:
         with tallied() as tally:
-            report: Any = verb(*args, **kwargs)
-        work = tally.work
-        filled: Report = replace(
-            report,
-            ran_on=work.ran_on,
-            spark_jobs=work.spark_jobs,
-            spark_tasks=work.spark_tasks,
-        )
-        return filled
+            report = verb(*args, **kwargs)
+        return with_place(report, tally)
 
     return run
+
+
+def with_place(report: Report, tally: Tally) -> Report:
+    """Return a report that says where the counted work ran."""
+    work, anything = tally.work, cast("Any", report)
+    filled: Report = replace(
+        anything, ran_on=work.ran_on, spark_jobs=work.spark_jobs, spark_tasks=work.spark_tasks
+    )
+    return filled

@@ -496,7 +496,7 @@ def convert_some(table, where):
 
 
 def test_the_procedure(lake):
-    from rowlake.sql.procedures import PROCEDURES
+    from rowlake.sql.procedures.call import PROCEDURES
 
     table = make(lake)
     table.append(sales(10))

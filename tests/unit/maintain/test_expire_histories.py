@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rowlake import connect
 from rowlake.catalog.io import StorageFileIO
 from rowlake.commit import loop
 from rowlake.errors import (
@@ -21,7 +22,6 @@ from rowlake.errors import (
     InvalidStatementError,
     UnsupportedFeatureError,
 )
-from rowlake.lake import connect
 from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, files_in, sales
 

@@ -472,7 +472,7 @@ def test_a_failure_leaves_nothing(lake, tmp_path, monkeypatch, version):
 
 
 def test_the_procedure_has_icebergs_columns(lake):
-    from rowlake.sql.procedures import PROCEDURES
+    from rowlake.sql.procedures.call import PROCEDURES
 
     table = make(lake)
     delete_often(table)
