@@ -25,6 +25,7 @@ from rowlake.verbs.source import SourcePath
 from tests.lakes import make_lake
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
+DONE = Result("done")
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "qty": pa.array([5, 6], pa.int32())})
 
 
@@ -49,7 +50,7 @@ def ran(monkeypatch) -> list:
 
     def explain(lookup, statement, arguments=None, **options):
         found.append((lookup, statement, options))
-        return Result("done")
+        return DONE
 
     def run(lookup, statement, arguments=None, **options):
         return lookup.need(statement.name), explain(lookup, statement, arguments, **options)
@@ -120,7 +121,7 @@ def test_columns_to_match_on(table, columns, expected) -> None:
 
 def test_execution_gets_the_source_and_the_options(lake, table, ran) -> None:
     built = table.merge(ROWS, on=["id"], branch="b", mode="auto", deletes="position")
-    assert built.when_matched_delete().execute() == "done"
+    assert built.when_matched_delete().execute() == DONE
     ((where, statement, options),) = ran
     assert where.workspace is lake.workspace
     assert statement.source is ROWS
