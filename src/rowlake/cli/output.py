@@ -1,8 +1,8 @@
-"""Rows on a terminal: tables for people, JSON and CSV for programs.
+"""Print rows: tables for people; JSON, CSV and Parquet for programs.
 
 Comes in: an Arrow table, or plain `Rows`. Goes out: text on standard output. Progress and messages
 go to standard error, so that output can be piped. Plain rows are for commands that should start
-quickly: making Arrow arrays of Python values loads pandas, which takes longer than they do.
+quickly: building Arrow arrays from Python values loads pandas, which takes longer than the command.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Output(str, enum.Enum):
-    """How rows are shown."""
+    """Output formats."""
 
     TABLE = "table"
     JSON = "json"
@@ -65,7 +65,7 @@ class Rows:
 
 
 def rows_of(lake: Lake, statement: str) -> pa.Table:
-    """Return the rows of a statement; what is too complex for Spark is rowlake's error."""
+    """Return the rows of a statement; one too complex for Spark raises rowlake's error."""
     from rowlake.sql.refusals import refusing_too_complex
 
     with refusing_too_complex():
@@ -73,7 +73,7 @@ def rows_of(lake: Lake, statement: str) -> pa.Table:
 
 
 def show(rows: pa.Table | Rows, output: Output) -> None:
-    """Print rows; Parquet goes to standard output as bytes."""
+    """Print rows; Parquet is written to standard output as bytes."""
     if output is Output.PARQUET:
         _show_parquet(rows.to_arrow() if isinstance(rows, Rows) else rows)
         return
@@ -90,7 +90,7 @@ def show(rows: pa.Table | Rows, output: Output) -> None:
 
 
 def show_result(result: Result, output: Output) -> None:
-    """Print what a write did: what is worth knowing for people, every field for programs."""
+    """Print what a write did: the essentials for people, every field for programs."""
     if output is Output.TABLE:
         _write_text(result)
         return
@@ -100,7 +100,7 @@ def show_result(result: Result, output: Output) -> None:
 
 
 def show_report(report: Report, output: Output) -> None:
-    """Print what maintenance did: what is worth knowing for people, every field for programs."""
+    """Print what maintenance did: the essentials for people, every field for programs."""
     if output is Output.TABLE:
         _write_text(report)
         return
@@ -116,7 +116,7 @@ def show_report(report: Report, output: Output) -> None:
 
 
 def show_findings(health: Health, output: Output) -> None:
-    """Print how a table is: lines for people, all of it as JSON, else a row for each finding."""
+    """Print a table's health: lines for people, one JSON document, or a row per finding."""
     if output is Output.TABLE:
         _write_text(health)
         return
@@ -135,7 +135,7 @@ def _listed(value: Any) -> Any:
 
 
 def show_plan(plan: Plan | str, output: Output) -> None:
-    """Print what a write would do: a tree for people, all fields as JSON, else one text."""
+    """Print what a write would do: a tree for people, all fields as JSON, or one text."""
     if output is Output.TABLE:
         _write_text(plan)
     elif output is Output.JSON and not isinstance(plan, str):
@@ -168,7 +168,7 @@ def _write(text: str) -> None:
 
 
 def _write_text(told: object) -> None:
-    """Write a text for people; it may quote names and paths of others."""
+    """Write text for people, escaped: it may quote names and paths from tables."""
     _write(printable_lines(str(told)) + "\n")
 
 
