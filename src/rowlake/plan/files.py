@@ -1,9 +1,9 @@
 """Which data files a read must open, and which deletes apply to them.
 
 Comes in: a table at a snapshot and a predicate. Goes out: a `FilePlan`. Planning has two phases
-(paper §3.2.5): first the delete files that can matter become an index, then data files are
-pruned and matched with it. Manifests are pruned before they are read, and only the columns that
-somebody will look at are decoded. There is no object per file.
+(paper §3.2.5): first the delete files that can matter become an index, then data files are pruned
+and matched with it. Manifests are pruned before they are read, and only the columns that are needed
+are decoded. No Python object is made per file.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ DELETE_COLUMNS = (
 
 
 class ReadManifests(Protocol):
-    """Whoever reads manifests: the driver's threads, or an engine's tasks."""
+    """Reads manifests: in driver threads, or in tasks of an engine."""
 
     def __call__(
         self,
@@ -78,7 +78,7 @@ class ReadManifests(Protocol):
 
 @dataclass(frozen=True)
 class FilePlan:
-    """The files of a read: `data` by spec, `deletes` as an index; what was looked at, in counts.
+    """The files of a read: `data` by spec, `deletes` as an index, counts of what was considered.
 
     `predicate` is bound. `data` has `FILE_COLUMNS`, and the metrics that pruning needed.
     """
@@ -192,7 +192,7 @@ def _of(manifests: pa.Table, content: int) -> pa.Table:
 def _pruned(
     tables: dict[int, pa.Table], view: TableView, predicate: Predicate, prune: Prune
 ) -> dict[int, pa.Table]:
-    """Return what may match of each spec's files; specs of which nothing is left are not there."""
+    """Return the files of each spec that may match; specs without any are left out."""
     if predicate == TRUE:
         return {spec_id: table for spec_id, table in tables.items() if table.num_rows}
     found = {}
@@ -204,7 +204,7 @@ def _pruned(
 
 
 def _metrics_columns(predicate: Predicate, index: DeleteIndex, view: TableView) -> list[str]:
-    """Return the metrics that pruning looks at: none where partition values say all."""
+    """Return the metrics that pruning needs: none where partition values are enough."""
     asked = {leaf.field_id for leaf in leaves(predicate) if not _is_partition(leaf, view)}
     asked |= index.equality_ids
     if not asked:
