@@ -1,4 +1,4 @@
-"""What is typed after a command that changes rows, as statements, clauses and sources."""
+"""Arguments of commands that change rows, as statements, clauses and sources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_options(
     isolation: str | None,
     properties: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Return the options that were given, as `Table`'s verbs take them."""
+    """Return the options that were given, in the form that `Table`'s methods take."""
     found: dict[str, Any] = {
         "branch": branch,
         "mode": mode,
@@ -70,7 +70,7 @@ def updating(table: str, texts: Sequence[str], where: str | None) -> Update:
 
 
 def explained(statement: str) -> str:
-    """Return a statement with EXPLAIN before it."""
+    """Return a statement prefixed with EXPLAIN."""
     return statement if Cursor(statement).at_words("EXPLAIN") else f"EXPLAIN {statement}"
 
 
@@ -91,7 +91,7 @@ def columns_in(text: str) -> list[str]:
     """Return the columns of `a,b`."""
     found = [part.strip() for part in text.split(",")]
     if not all(found):
-        raise typer.BadParameter(f"--keys takes columns between commas, not {text!r}")
+        raise typer.BadParameter(f"--keys takes columns separated by commas, not {text!r}")
     return found
 
 

@@ -35,8 +35,8 @@ _DONE = {
 class PlannedFile:
     """One data file that is not pruned: what is done with it, and why.
 
-    `strategy` is `remove`, `rewrite`, `deletion vector`, `position deletes`, or `keep` (it is
-    looked at, and no row of it changes). `rows` are its live ones.
+    `strategy` is `remove`, `rewrite`, `deletion vector`, `position deletes`, or `keep` (it is read,
+    and no row of it changes). `rows` are its live ones.
     """
 
     location: str
@@ -62,7 +62,7 @@ class Pruned:
 class Plan:
     """What an operation would do at a snapshot; nothing was written.
 
-    - `join`: how target rows find source rows: `aligned` (the source is dealt out by the table's
+    - `join`: how target rows find source rows: `aligned` (the source is split by the table's
       partitions), `broadcast` (all of it goes to every task), `by position` (Spark finds the rows),
       or `none` (a predicate says which);
     - `files`: the data files that are not pruned; `files_matched` are those that change;
@@ -220,7 +220,7 @@ def _drawn(node: _Node) -> Iterable[str]:
 
 
 def _short(location: str) -> str:
-    """Return a location without what all files of a table share, as far as that can be told."""
+    """Return a location without the prefix that a table's files share, as far as it is known."""
     _, data, rest = location.rpartition("/data/")
     return rest if data else location.rpartition("/")[2]
 

@@ -1,4 +1,4 @@
-"""Table properties: numbers, whoever wrote them, and names that must not be set."""
+"""Read numbers from table properties, and refuse properties that must not be set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def whole_number(
 
 
 def validate_no_secrets(properties: Mapping[str, str], *, of: str = "table property") -> None:
-    """Refuse properties that hold a secret: whoever reads the table's metadata reads them."""
+    """Refuse properties that hold a secret: every reader of the table's metadata would see it."""
     found = sorted(key for key in map(str, properties) if is_secret(key))
     if found:
         raise InvalidStatementError(

@@ -2,7 +2,7 @@
 
 Comes in: a table's properties, spec and order, and the operation. Goes out: a `Distribution`, and
 how many tasks it should have. Pure decisions, Iceberg's rules (`write.distribution-mode` and its
-delete / update / merge variants); who shuffles is the engine's affair.
+delete / update / merge variants); the engine does the shuffling.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Distribution:
     """Rows with equal `keys` (hash), or near ones (range), go to one task.
 
     `order` is how a task should sort its rows before writing: by partition, then by the table's
-    sort order; empty where fan-out writers make that needless.
+    sort order; empty where fan-out writers make it unnecessary.
     """
 
     kind: Kind
@@ -140,7 +140,7 @@ def _is_implied(key: SortField, others: tuple[SortField, ...]) -> bool:
 
 
 def _orders(finer: SortField, coarser: SortField) -> bool:
-    """Tell whether rows sorted by one key are also sorted by the other."""
+    """Return whether rows sorted by one key are also sorted by the other."""
     if finer.source_id != coarser.source_id:
         return False
     fine, coarse = parse_transform(finer.transform), parse_transform(coarser.transform)

@@ -285,7 +285,7 @@ def test_watching_says_a_line_a_round_until_interrupted(capsys) -> None:
         "ns.t: nothing to do",
         "ns.t: rewrite_data_files done",
     ]
-    assert err == "rowlake: stopped watching; what was committed stays\n"
+    assert err == "rowlake: stopped watching; commits are kept\n"
 
 
 def test_watching_survives_what_may_pass(capsys) -> None:

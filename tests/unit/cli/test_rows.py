@@ -233,7 +233,7 @@ def test_results_as_parquet(asked, monkeypatch, capfdbinary) -> None:
         ),
         (
             ["merge", "ns.t", "--using", "x.csv", "--keys", "a,", "--when-matched", "delete"],
-            "--keys takes columns between commas",
+            "--keys takes columns separated by commas",
         ),
         (
             ["merge", "ns.t", "--using", "x", "--keys", "a", "--when-matched", "insert-all"],
