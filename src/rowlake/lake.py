@@ -14,6 +14,7 @@ from rowlake.catalog import tables as catalog_tables
 from rowlake.catalog.open import open_catalog, properties_to_reopen
 from rowlake.deferred import deferred
 from rowlake.engine.spark import Engine
+from rowlake.engine.tally import says_where_it_ran
 from rowlake.model.names import levels_of, quoted
 from rowlake.secrets import redacted_repr
 from rowlake.table import Table
@@ -184,6 +185,7 @@ class Lake:
         )
         return Table(handle, self.engine, self)
 
+    @says_where_it_ran
     def create_table_as(
         self,
         name: str | tuple[str, ...],
@@ -228,6 +230,7 @@ class Lake:
         handle = catalog_tables.register_table(self.catalog, name, metadata_location)
         return Table(handle, self.engine, self)
 
+    @says_where_it_ran
     def snapshot_table(
         self,
         source: str,
@@ -252,6 +255,7 @@ class Lake:
         )
         return result
 
+    @says_where_it_ran
     def migrate(
         self,
         source: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.deferred import deferred
+from rowlake.engine.tally import says_where_it_ran
 from rowlake.times import to_ms
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Maintenance:
         """
         return health.health(self.handle, self._engine, branch=branch, orphans=orphans)
 
+    @says_where_it_ran
     def optimize(
         self,
         dry_run: bool = False,
@@ -90,6 +92,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def rewrite_data_files(
         self,
         strategy: str = "binpack",
@@ -122,6 +125,7 @@ class Maintenance:
         self._handle, report = rewrite.rewrite_data_files(self._handle, self._engine, request)
         return report
 
+    @says_where_it_ran
     def rewrite_position_delete_files(
         self,
         options: Mapping[str, Any] | None = None,
@@ -146,6 +150,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def convert_equality_deletes(
         self,
         where: str | Predicate | None = None,
@@ -171,6 +176,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def rewrite_manifests(
         self,
         *,
@@ -195,6 +201,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def expire_snapshots(
         self,
         older_than: Any = None,
@@ -228,6 +235,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def remove_orphan_files(
         self,
         older_than: Any = None,
@@ -272,6 +280,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def vacuum(
         self,
         retain_hours: float | None = None,
@@ -293,6 +302,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def compute_table_stats(
         self,
         *,
@@ -309,6 +319,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def compute_partition_stats(
         self, *, snapshot_id: int | None = None, dry_run: bool = False
     ) -> partition_stats.PartitionStatsReport:
@@ -318,6 +329,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def erase(
         self,
         keys: Any = None,
@@ -346,6 +358,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def rewrite_table_path(
         self,
         source_prefix: str,

@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rowlake.deferred import deferred
+from rowlake.engine.tally import says_where_it_ran
 from rowlake.errors import InvalidStatementError
 from rowlake.maintenance import Maintenance
 from rowlake.model.change import Isolation
@@ -178,11 +179,13 @@ class Table(Maintenance):
 
     # ------------------------------------------------------------------ writing
 
+    @says_where_it_ran
     def append(self, rows: Any, **options: Any) -> Result:
         """Add rows: a Spark DataFrame, an Arrow table, a pandas or polars frame, dicts, a path."""
         handle, chosen = self.for_write(options)
         return self._wrote(*write.append(handle, self._engine, rows, chosen))
 
+    @says_where_it_ran
     def add_files(
         self,
         source: Any,
@@ -208,6 +211,7 @@ class Table(Maintenance):
         )
         return self._wrote(landed, result)
 
+    @says_where_it_ran
     def overwrite(
         self,
         rows: Any,
@@ -233,11 +237,13 @@ class Table(Maintenance):
         )
         return self._wrote(landed, result)
 
+    @says_where_it_ran
     def truncate(self, **options: Any) -> Result:
         """Remove all rows; metadata only."""
         handle, chosen = self.for_write(options)
         return self._wrote(*write.truncate(handle, chosen))
 
+    @says_where_it_ran
     def delete(self, where: str | Predicate, **options: Any) -> Result:
         """Delete the rows for which a condition is TRUE.
 
@@ -286,6 +292,7 @@ class Table(Maintenance):
         _options(options)
         return merge_builder.merge_into(self, source, on, options)
 
+    @says_where_it_ran
     def upsert(
         self,
         rows: Any,
@@ -403,11 +410,13 @@ class Table(Maintenance):
         """Point a branch to any snapshot that the table keeps."""
         self._change("set snapshot", MoveRef(branch, snapshot_id))
 
+    @says_where_it_ran
     def cherry_pick(self, snapshot_id: int, branch: str = "main") -> Result:
         """Bring the change of one snapshot onto a branch."""
         self._handle, result = cherry_pick.cherry_pick(self.handle, snapshot_id, branch)
         return result
 
+    @says_where_it_ran
     def publish(self, wap_id: str, branch: str = "main") -> Result:
         """Bring a staged (write-audit-publish) snapshot onto a branch, once."""
         self._handle, result = cherry_pick.publish(self.handle, wap_id, branch)

@@ -59,11 +59,6 @@ def test_executors_with_another_rowlake_are_told_apart(engine, monkeypatch):
         engine.run(kernels.count_up, [1, 2], NUMBERS)
 
 
-def test_warming_up_gets_in_nobodys_way(engine):
-    engine.warm_up()
-    assert engine.run(kernels.count_up, [1, 2], NUMBERS).num_rows == 4
-
-
 def test_the_job_group_of_the_user_is_put_back(engine):
     context = engine.spark.sparkContext
     context.setJobGroup("mine", "my work")

@@ -14,6 +14,7 @@ import pytest
 
 from rowlake import merge_builder
 from rowlake.errors import InvalidStatementError
+from rowlake.model.result import Result
 from rowlake.sql import execute_row_level
 from rowlake.sql.literal_text import literal_text
 from rowlake.sql.parse import parse
@@ -172,9 +173,12 @@ def test_a_branch_is_a_part_of_the_name(monkeypatch, verb) -> None:
         "merge": "MERGE INTO ns.t USING u ON t.a = u.a WHEN MATCHED THEN DELETE",
     }[verb]
     found = []
-    monkeypatch.setattr(
-        execute_row_level, f"{verb}_rows", lambda *given, **options: found.append((given, options))
-    )
+
+    def run(*given, **options) -> Result:
+        found.append((given, options))
+        return Result(verb)
+
+    monkeypatch.setattr(execute_row_level, f"{verb}_rows", run)
     execute_row_level.change_rows(None, parse(text), branch="b", mode="auto")
     execute_row_level.change_rows(None, parse(text), branch="main")
     (_, first, _), options = found[0]

@@ -42,6 +42,7 @@ class Output(str, enum.Enum):
 
 _RESULT_TYPES = {
     "operation": pa.string(),
+    "ran_on": pa.string(),
     "seconds": pa.float64(),
     "phases": pa.map_(pa.string(), pa.float64()),
 }

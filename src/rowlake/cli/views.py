@@ -165,7 +165,11 @@ class RolledBack(Report):
 
     def rows(self) -> list[tuple[str, str]]:
         """Return (name, value), ids without separators."""
-        return [(name.replace("_", " "), str(value)) for name, value in self.to_dict().items()]
+        ids = {
+            "previous snapshot id": self.previous_snapshot_id,
+            "current snapshot id": self.current_snapshot_id,
+        }
+        return [(name, str(value)) for name, value in ids.items()]
 
 
 def rolled_back(

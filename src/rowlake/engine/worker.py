@@ -80,9 +80,8 @@ def unpack(packed: bytes) -> Any:
     """Return what `pack` was given.
 
     Only for bytes that a driver packed and handed to its own tasks: the function that Spark
-    ships, a column of the frame that the driver made for it, or the pipe to a process that the
-    driver started. No row, file or message of anybody else gets here; a driver runs whatever code
-    it likes in its tasks anyway.
+    ships, or a column of the frame that the driver made for it. No row, file or message of anybody
+    else gets here; a driver runs whatever code it likes in its tasks anyway.
     """
     size = int.from_bytes(packed[:8], "little")
     return pickle.loads(pa.decompress(packed[8:], size, codec=_COMPRESSION, asbytes=True))

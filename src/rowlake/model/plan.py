@@ -11,6 +11,8 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from rowlake.model.work import DRIVER
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -63,7 +65,9 @@ class Plan:
     - `join`: how target rows find source rows: `aligned` (the source is dealt out by the table's
       partitions), `broadcast` (all of it goes to every task), `by position` (Spark finds the rows),
       or `none` (a predicate says which);
-    - `files`: the data files that are not pruned; `files_matched` are those that change.
+    - `files`: the data files that are not pruned; `files_matched` are those that change;
+    - `ran_on`, `spark_jobs`, `spark_tasks`: where the rows were matched (`driver`, `spark`, `driver
+      and spark`), which is where the operation runs too, and `ran_on_reason` why.
     """
 
     operation: str
@@ -84,6 +88,10 @@ class Plan:
     rows_unchanged: int = 0
     bytes_to_read: int = 0
     bytes_to_write: int = 0
+    ran_on: str = DRIVER
+    ran_on_reason: str = "only metadata is read"
+    spark_jobs: int = 0
+    spark_tasks: int = 0
 
     @property
     def files_pruned_by_metadata(self) -> int:
@@ -128,7 +136,14 @@ class Plan:
         at = "an empty table" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
         return _Node(
             f"{head} (at {at}, {self.mode}, {self.isolation})",
-            (self._matching(), self._files(), *self._strategies(), self._rows(), self._bytes()),
+            (
+                self._matching(),
+                self._files(),
+                *self._strategies(),
+                self._rows(),
+                self._place(),
+                self._bytes(),
+            ),
         )
 
     def _matching(self) -> _Node:
@@ -171,6 +186,12 @@ class Plan:
         return _Node(
             f"about {size_text(self.bytes_to_read)} to read, "
             f"{size_text(self.bytes_to_write)} to write"
+        )
+
+    def _place(self) -> _Node:
+        counts = f"{_count(self.spark_tasks, 'task')} in {_count(self.spark_jobs, 'job')}, "
+        return _Node(
+            f"runs on {self.ran_on}: {counts if self.spark_jobs else ''}{self.ran_on_reason}"
         )
 
 

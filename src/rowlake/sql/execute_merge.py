@@ -67,7 +67,7 @@ def _joined(merging: Merging, run: Run[T]) -> T:
         found = merging.at(handle)
         return _run(found, by_join(found), run)
 
-    with target.lake.engine.kept(None if source.is_repeatable else source.frame):
+    with target.lake.engine.repeatable(None if source.is_repeatable else source.frame):
         return find_again(target.handle, find, target.options, reads_target=merging.reads_target)
 
 

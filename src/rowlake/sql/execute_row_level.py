@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rowlake.engine.tally import says_where_it_ran
 from rowlake.errors import InvalidStatementError
 from rowlake.sql.execute_delete import delete_rows
 from rowlake.sql.execute_explain import explain_row_level
@@ -33,6 +34,7 @@ MAIN = "main"
 _ARGUMENT = "rowlake_argument_"
 
 
+@says_where_it_ran
 def change_rows(
     lake: Lake, statement: Delete | Update | Merge, arguments: Any = None, **options: Any
 ) -> Result:
@@ -46,6 +48,7 @@ def change_rows(
         return merge_rows(lake, statement, arguments, **options)
 
 
+@says_where_it_ran
 def explain_rows(
     lake: Lake, statement: Delete | Update | Merge, arguments: Any = None, **options: Any
 ) -> Plan:

@@ -150,7 +150,7 @@ def test_an_append_lands_in_an_upgraded_table(lake, monkeypatch):
 def test_a_transaction_is_refused_where_its_table_was_upgraded(lake):
     make(lake)
     with (
-        pytest.raises(CommitConflictError, match="upgraded from format version 2 to 3"),
+        pytest.raises(CommitConflictError, match="upgraded to format version 3"),
         lake.transaction() as inside,
     ):
         table = inside.table(NAME)

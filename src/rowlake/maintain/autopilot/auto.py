@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from rowlake.engine.tally import untallied
 from rowlake.errors import RowlakeError
 from rowlake.model.properties import whole_number
 from rowlake.model.result import Result
@@ -88,6 +89,7 @@ class LandedTransaction(Protocol):
         """The tables that it changed."""
 
 
+@untallied()
 def tidied(handle: TableHandle, engine: Engine, result: Result) -> TableHandle:
     """Return the table after a write, optimized where its policy says that it is time."""
     if not _is_asked_for(handle, result):

@@ -1,8 +1,8 @@
-"""Rows of a DataFrame that may be needed twice: the second time they are the same.
+"""Make a DataFrame that is read more than once return the same rows each time.
 
-Most plans give the same rows whenever they run, and are left alone. Those that may not (random
-functions, or a plan that a Spark Connect session does not show) are cached by Spark for as long as
-they are needed: the first reading fills the cache, so nothing is read ahead.
+Most plans are deterministic and are left alone. Those that may not be (random functions, or a plan
+that a Spark Connect session does not show) are cached by Spark while they are needed. The first
+read fills the cache, so nothing is read ahead.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def kept(frame: Any) -> Iterator[None]:
-    """Keep the rows of a DataFrame while the block runs, as far as they are not kept already."""
+def repeatable(frame: Any) -> Iterator[None]:
+    """Cache a DataFrame while the block runs, unless it is cached or deterministic already."""
     if frame is None or _is_cached(frame) or _is_deterministic(frame):
         yield
         return
