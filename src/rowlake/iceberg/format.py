@@ -6,24 +6,22 @@ of catalog updates and requirements, and the swap is the catalog's.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from rowlake.catalog.commit import commit_updates
-from rowlake.catalog.ownership import ownership_of
 from rowlake.catalog.tables import create_table, refresh, stage_table, table_exists
 from rowlake.catalog.transaction import admit_write
+from rowlake.deferred import deferred
 from rowlake.iceberg import producer
 from rowlake.iceberg.alter import updates_of
 from rowlake.iceberg.definition import new_definition
 from rowlake.iceberg.evolve import evolve
-from rowlake.iceberg.expire import expiry_of
-from rowlake.iceberg.file_history import ManifestHistory, metadata_facts
 from rowlake.iceberg.history import commit_of, commits_since
 from rowlake.iceberg.listing import ManifestListing
 from rowlake.iceberg.metadata import view_of
 from rowlake.iceberg.metadata_tables import metadata_table
 from rowlake.iceberg.name_mapping import NAME_MAPPING, default_mapping
-from rowlake.iceberg.reachable import spec_ids_of
 from rowlake.iceberg.refs import NOTHING
 
 if TYPE_CHECKING:
@@ -31,7 +29,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from rowlake.catalog import ownership
     from rowlake.catalog.handle import IcebergHandle
+    from rowlake.iceberg import expire, file_history, reachable
     from rowlake.iceberg.refs import Updates
     from rowlake.model.change import Change
     from rowlake.model.expiry import Asked, Expiry
@@ -41,9 +41,13 @@ if TYPE_CHECKING:
     from rowlake.model.metadata_change import MetadataChange, TableDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
+    from rowlake.model.reachable import FileHistory
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
     from rowlake.storage.ownership import Ownership
+else:  # loaded at their first use: few programs maintain tables
+    (ownership,) = deferred("rowlake.catalog", "ownership")
+    expire, file_history, reachable = deferred("rowlake.iceberg", "expire file_history reachable")
 
 
 class IcebergFormat:
@@ -183,26 +187,24 @@ class IcebergFormat:
         """Return PyIceberg's own table object."""
         return _own(handle).to_pyiceberg()
 
-    def file_history(
-        self, handle: TableHandle, *, runner: TaskRunner | None = None
-    ) -> ManifestHistory:
+    def file_history(self, handle: TableHandle, *, runner: TaskRunner | None = None) -> FileHistory:
         """Return the files of all snapshots, by their manifests."""
-        return ManifestHistory(_own(handle), runner)
+        return file_history.ManifestHistory(_own(handle), runner)
 
     def expiry(self, handle: TableHandle, asked: Asked) -> Expiry:
         """Return what expires by `history.expire.*`, the refs' own retention and the call."""
         own = _own(handle)
-        return expiry_of(own, asked, lambda snapshot_ids: spec_ids_of(own, snapshot_ids))
+        return expire.expiry_of(own, asked, partial(reachable.spec_ids_of, own))
 
     def ownership(
         self, handle: TableHandle, also_below: Sequence[str] | str | None = ()
     ) -> Ownership:
         """Return what the catalog says is the table's."""
-        return ownership_of(_own(handle), also_below)
+        return ownership.ownership_of(_own(handle), also_below)
 
     def metadata_facts(self, handle: TableHandle) -> MetadataFacts:
         """Return what the metadata file says of itself and its log."""
-        return metadata_facts(_own(handle))
+        return file_history.metadata_facts(_own(handle))
 
 
 def _own(handle: TableHandle) -> IcebergHandle:
