@@ -66,7 +66,7 @@ def in_full(table, monkeypatch):
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])
-@pytest.mark.spec("Partition Statistics File")
+@pytest.mark.spec("Partition Statistics File: field ids, order and required fields")
 def test_the_file_has_the_layout_of_the_spec(lake, version):
     table = filled(lake, version)
     report = table.compute_partition_stats()

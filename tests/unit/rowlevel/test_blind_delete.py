@@ -178,9 +178,10 @@ def test_kinds_of_deletes_are_checked(lake):
             made[version].delete("id = 1", deletes=kind)
     with pytest.raises(InvalidStatementError, match="copy-on-write"):
         made[2].delete("id = 1", deletes="equality", mode="copy-on-write")
-    assert strategy.deletes_of(None, 1) is strategy.Deletes.AUTO
-    assert strategy.deletes_of("vector", 3) is strategy.Deletes.VECTOR
-    assert strategy.deletes_of("position", 2, "merge-on-read") is strategy.Deletes.POSITION
+    assert strategy.deletes_of(None, made[1].handle) is strategy.Deletes.AUTO
+    assert strategy.deletes_of("vector", made[3].handle) is strategy.Deletes.VECTOR
+    asked = strategy.deletes_of("position", made[2].handle, "merge-on-read")
+    assert asked is strategy.Deletes.POSITION
 
 
 def test_nulls_of_nested_keys(lake, version):
