@@ -17,13 +17,14 @@ from pyiceberg.types import StringType
 
 import rowlake
 from rowlake.catalog.commit import commit_updates
-from rowlake.commit.phases import Phase, at_phase
+from rowlake.commit.phases import Phase
 from rowlake.errors import CommitStateUnknownError, InvalidStatementError
 from rowlake.model.expiry import Asked
 from rowlake.model.metadata_change import ExpireSnapshots
 from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, files_in, rows_of, sales
 from tests.parts.rest import rest_catalog
+from tests.parts.stopping import stopped_at
 
 LATER = dt.datetime.now() + dt.timedelta(hours=1)
 OLDER_THAN = f"older_than => TIMESTAMP '{LATER:%Y-%m-%d %H:%M:%S}'"
@@ -205,14 +206,9 @@ def test_a_rest_server_expires_what_we_tell_it(tmp_path):
         old = table.handle.metadata.refs["main"].snapshot_id
         table.append(sales(3, 90))
         before = data_and_metadata(table)
-        others = iter(["late"])
-
-        def late(_: Any) -> None:
-            for name in others:
-                lake.table("db.t").create_tag(name, old)
-
+        other = lake.table("db.t")
         with (
-            at_phase(Phase.VALIDATED, late),
+            stopped_at(Phase.PRODUCED, lambda: other.create_tag("late", old)),
             pytest.raises(CommitStateUnknownError, match="late came to point to snapshots"),
         ):
             table.expire_snapshots(LATER)

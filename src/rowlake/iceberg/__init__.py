@@ -7,5 +7,8 @@ manifests are cached in memory and, for remote tables, on local disk, both bound
 Writing: `producer` turns a `Change` into manifests, a manifest list and catalog updates;
 `expire`, `refs`, `evolution`, `replace` and `updates` build the updates of metadata changes.
 
+Maintenance: `file_history` lists the files of all snapshots, `expire` says which snapshots go, and
+`unreachable` which files then have no reader left.
+
 Modules that Spark tasks load import no pyiceberg.
 """

@@ -6,9 +6,8 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from rowlake.errors import InternalError
-from rowlake.iceberg import refs, updates
+from rowlake.iceberg import expire, refs, updates
 from rowlake.iceberg.definition import redefining_updates
-from rowlake.iceberg.expire import expire_updates
 from rowlake.iceberg.name_mapping import ensure_mapping
 from rowlake.iceberg.specs import add_unpartitioned_spec
 from rowlake.model import metadata_change as changes
@@ -90,4 +89,4 @@ def _(change: changes.Redefine, handle: IcebergHandle) -> Updates:
 
 @updates_of.register(changes.ExpireSnapshots)
 def _(change: changes.ExpireSnapshots, handle: IcebergHandle) -> Updates:
-    return expire_updates(handle, change.expiry)
+    return expire.expire_updates(handle, change.expiry)

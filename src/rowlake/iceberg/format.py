@@ -6,6 +6,7 @@ of catalog updates and requirements, and the swap is the catalog's.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from rowlake.deferred import deferred
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from rowlake.model.metadata_change import MetadataChange, TableDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
+    from rowlake.model.reachable import FileHistory
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
     from rowlake.storage.ownership import Ownership
@@ -209,18 +211,14 @@ class IcebergFormat:
         """Return PyIceberg's own table object."""
         return _own(handle).to_pyiceberg()
 
-    def file_history(
-        self, handle: TableHandle, *, runner: TaskRunner | None = None
-    ) -> file_history.ManifestHistory:
+    def file_history(self, handle: TableHandle, *, runner: TaskRunner | None = None) -> FileHistory:
         """Return the files of all snapshots, by their manifests."""
         return file_history.ManifestHistory(_own(handle), runner)
 
     def expiry(self, handle: TableHandle, asked: Asked) -> Expiry:
         """Return what expires by `history.expire.*`, the refs' own retention and the call."""
         own = _own(handle)
-        return expire.expiry_of(
-            own, asked, lambda snapshot_ids: reachable.spec_ids_of(own, snapshot_ids)
-        )
+        return expire.expiry_of(own, asked, partial(reachable.spec_ids_of, own))
 
     def ownership(
         self, handle: TableHandle, also_below: Sequence[str] | str | None = ()

@@ -58,9 +58,9 @@ def in_full(table, monkeypatch):
     """Return the rows that a computation from all manifests gives."""
     with monkeypatch.context() as patch:
         patch.setattr(partition_stats, "partition_statistics_of", lambda _: {})
-        rows, incremental = partition_stats._Computing(
-            table.handle, partition_stats.view_of(table.handle)
-        ).rows_at(table.handle.metadata.current_snapshot_id)
+        rows, incremental = partition_stats._Computing(table.handle, table.handle.view()).rows_at(
+            table.handle.metadata.current_snapshot_id
+        )
     assert not incremental
     return rows
 
