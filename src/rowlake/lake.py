@@ -99,7 +99,7 @@ class Lake:
 
     def table(self, name: str | tuple[str, ...]) -> Table:
         """Return a table by name (`ns.t`); it must exist."""
-        return Table(catalog_tables.load_table(self.catalog, name), self.workspace)
+        return Table(catalog_tables.load_table(self.catalog, name), self)
 
     def exists(self, name: str | tuple[str, ...]) -> bool:
         """Return whether there is a table of this name."""
@@ -143,7 +143,7 @@ class Lake:
             if_not_exists=if_not_exists,
             replace=replace,
         )
-        return Table(handle, self.workspace)
+        return Table(handle, self)
 
     @says_where_it_ran
     def create_table_as(
@@ -183,12 +183,12 @@ class Lake:
 
     def rename_table(self, name: str | tuple[str, ...], to: str | tuple[str, ...]) -> Table:
         """Rename a table."""
-        return Table(catalog_tables.rename_table(self.catalog, name, to), self.workspace)
+        return Table(catalog_tables.rename_table(self.catalog, name, to), self)
 
     def register_table(self, name: str | tuple[str, ...], metadata_location: str) -> Table:
         """Add a table that exists in storage to the catalog, by its metadata file."""
         handle = catalog_tables.register_table(self.catalog, name, metadata_location)
-        return Table(handle, self.workspace)
+        return Table(handle, self)
 
     @says_where_it_ran
     def snapshot_table(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rowlake.conditions import pushed
     from rowlake.dml import change, insert, operations, python_arguments
     from rowlake.dml import options as write_options
+    from rowlake.lake import Lake
     from rowlake.maintain.autopilot import auto
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from rowlake.query import refusals
     from rowlake.rowlevel import upsert as upserting
     from rowlake.verbs import alter, branches, cherry_pick, ingest, inspect, read, wap, write
-    from rowlake.workspace import Workspace
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (auto,) = deferred("rowlake.maintain.autopilot", "auto")
@@ -62,9 +62,10 @@ Time = "str | int | float | datetime.datetime"
 class Table(Maintenance):
     """One table of a lake; made by `Lake.table`."""
 
-    def __init__(self, handle: TableHandle, workspace: Workspace) -> None:
+    def __init__(self, handle: TableHandle, lake: Lake) -> None:
         self._handle = handle
-        self._workspace = workspace
+        self._lake = lake
+        self._workspace = lake.workspace
 
     def __repr__(self) -> str:
         return f"Table({self.name})"
@@ -75,6 +76,11 @@ class Table(Maintenance):
     def name(self) -> str:
         """The name, with its namespace."""
         return self._handle.name
+
+    @property
+    def lake(self) -> Lake:
+        """The lake that the table is in; conditions and sources may name its other tables."""
+        return self._lake
 
     @property
     def identifier(self) -> tuple[str, ...]:

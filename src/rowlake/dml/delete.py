@@ -78,6 +78,7 @@ def _selection(target: RowTarget, operation: Delete, arguments: Any) -> Selectio
     assert where is not None
     if not isinstance(where, str):
         return Selection(bind(where, view.schema))
+    where = target.short(where, names_without_spark(target.engine))
     pushed = _pushed(target, where)
     predicate = bind(pushed.predicate, view.schema)
     if pushed.exact and not arguments:
@@ -119,7 +120,7 @@ def _blind_predicate(target: RowTarget, where: str | Predicate, arguments: Any) 
     """Return a condition as a predicate, all of it, so that no row has to be looked at."""
     if not isinstance(where, str):
         return where
-    pushed = _pushed(target, where)
+    pushed = _pushed(target, target.short(where, names_without_spark(target.engine)))
     if not pushed.exact or arguments:
         raise InvalidStatementError(
             f"Cannot delete from {target.handle.name} with deletes='equality' where {where}: "

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowlake.dml.assigned_columns import Assigned, assigned_columns, default_text
-from rowlake.dml.join_sides import Side, Sides, refuse_random, requalified
+from rowlake.dml.join_sides import Side, Sides, refuse_random
 from rowlake.dml.operations import Action, When
 from rowlake.errors import InvalidStatementError, SchemaMismatchError
 from rowlake.sqltext.lexer import Lexer, quote
@@ -83,13 +83,10 @@ def prepared(target: RowTarget, statement: Merge, source: MergeSource, arguments
         target.names,
     )
 
-    def short(text: str) -> str:
-        return requalified(text, statement.name, target.visible, target.names)
-
     _refuse_random(statement)
     clauses = tuple(
         _clause(
-            _rewritten(clause, partial(_scoped, short, clause.when, sides)),
+            _rewritten(clause, partial(_scoped, target.short, clause.when, sides)),
             target,
             sides,
             evolves=statement.schema_evolution,
@@ -100,7 +97,7 @@ def prepared(target: RowTarget, statement: Merge, source: MergeSource, arguments
         target,
         source,
         visible,
-        short(statement.on),
+        target.short(statement.on),
         clauses,
         sides,
         statement.with_clause,

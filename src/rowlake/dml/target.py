@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.conditions.store_assignment import Assignment as Assigning
 from rowlake.conditions.target_columns import target_columns
+from rowlake.dml.join_sides import requalified
 from rowlake.dml.options import for_write
 from rowlake.errors import InvalidStatementError, TableNotFoundError
 from rowlake.query.lookup import setting
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
     from rowlake.query.lookup import TableLookup
-    from rowlake.sqltext.names import Names
+    from rowlake.sqltext.names import Name, Names
     from rowlake.verbs.write import WriteOptions
 
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 class RowTarget:
     """A table that is to be changed; `visible` qualifies its columns in the statement.
 
+    So may its full names, which are `written`; `short` puts `visible` in their place.
     `lookup` has the table as `handle` has it, so that queries of the statement read that.
     """
 
@@ -36,6 +38,7 @@ class RowTarget:
     handle: TableHandle
     options: WriteOptions
     visible: str
+    written: tuple[Name, ...]
 
     def at(self, handle: TableHandle) -> RowTarget:
         """Return the same table as it is in other metadata."""
@@ -61,6 +64,12 @@ class RowTarget:
         """How the session compares names, and its time zone."""
         return self.lookup.names
 
+    def short(self, text: str, names: Names | None = None) -> str:
+        """Return a text in which columns that a full name qualifies go by the short one."""
+        for name in self.written:
+            text = requalified(text, name, self.visible, names or self.names)
+        return text
+
     @cached_property
     def assigning(self) -> Assigning:
         """How values are stored into columns."""
@@ -85,4 +94,5 @@ def row_target(
     if target.branch:
         options = {**options, "branch": target.branch}
     handle, chosen = for_write(lookup.need(target.table), lookup.engine, options)
-    return RowTarget(lookup.at(handle), handle, chosen, operation.alias or name[-1])
+    written = tuple(dict.fromkeys((name, target.table)))
+    return RowTarget(lookup.at(handle), handle, chosen, operation.alias or name[-1], written)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rowlake.conditions.pushed import pushed_condition
 from rowlake.dml.assigned_columns import assigned_columns, stored_text
-from rowlake.dml.join_sides import Side, Sides, refuse_random, requalified
+from rowlake.dml.join_sides import Side, Sides, refuse_random
 from rowlake.dml.target import row_target
 from rowlake.dml.values import constants_of, is_sparks, spark_types
 from rowlake.maintain.autopilot.auto import tidied
@@ -88,10 +88,8 @@ def _updated(
 def _selects_any(target: RowTarget, statement: Update) -> bool:
     """Tell whether there is a row to update: a value that no row gets cannot be wrong."""
     text = f"SELECT 1 FROM {quote_parts(statement.name)} AS {quote(target.visible)}"
-    rows = run_query(
-        target.lookup,
-        f"{text} WHERE {statement.where or 'TRUE'} LIMIT 1",
-    )
+    condition = target.short(statement.where or "TRUE")
+    rows = run_query(target.lookup, f"{text} WHERE {condition} LIMIT 1")
     return bool(rows.collect())
 
 
@@ -99,7 +97,7 @@ def _predicate(statement: Update, target: RowTarget) -> tuple[Predicate, bool]:
     if statement.where is None:
         return TRUE, True
     pushed = pushed_condition(
-        statement.where,
+        target.short(statement.where),
         target.view.schema,
         zone=target.names.zone,
         case_sensitive=target.names.case_sensitive,
@@ -117,11 +115,11 @@ def _with_spark(
     run: Run[T],
 ) -> T:
     view = target.view
-    condition = requalified(statement.where or "TRUE", statement.name, target.visible, target.names)
+    condition = target.short(statement.where or "TRUE")
     rest = f" FROM {quote_parts(statement.name)} AS {quote(target.visible)} WHERE {condition}"
 
     def select(listed: Sequence[str]) -> Any:
-        text = requalified(", ".join(listed), statement.name, target.visible, target.names)
+        text = target.short(", ".join(listed))
         query = f"{statement.with_clause}SELECT {text}{rest}"
         return run_query(target.lookup, query, arguments)
 

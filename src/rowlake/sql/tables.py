@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 def find_table(lake: Lake, parts: Name) -> Table | None:
     """Return the table that a written name means; None where it is not the lake's."""
     found = TableLookup(lake.workspace).stored(parts)
-    return None if found is None else Table(found, lake.workspace)
+    return None if found is None else Table(found, lake)
 
 
 def need_table(lake: Lake, parts: Name) -> Table:
     """Return the table that a written name means, or raise."""
-    return Table(TableLookup(lake.workspace).need(parts), lake.workspace)
+    return Table(TableLookup(lake.workspace).need(parts), lake)
 
 
 def new_name(lake: Lake, parts: Name) -> Name:
