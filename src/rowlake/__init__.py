@@ -16,6 +16,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from rowlake.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from rowlake.connection import connect
     from rowlake.errors import (
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from rowlake.table import Table
     from rowlake.transaction import Transaction
 
-__version__ = "0.1.0"
 
 __all__ = [
     "CardinalityError",

@@ -59,10 +59,10 @@ def create_same_table(
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField
 
-    from rowlake.catalog.metadata import Definition
     from rowlake.catalog.open import open_catalog
     from rowlake.catalog.tables import create_namespace, create_table
     from rowlake.errors import InvalidStatementError
+    from rowlake.iceberg.metadata_files import Definition
 
     start.wait()
     opened = open_catalog(warehouse, catalog)

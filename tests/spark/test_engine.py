@@ -54,7 +54,7 @@ def test_a_lazy_frame_retries_too(engine, tmp_path):
 
 
 def test_executors_with_another_rowlake_are_told_apart(engine, monkeypatch):
-    monkeypatch.setattr(rowlake, "__version__", "9.9.9")
+    monkeypatch.setattr("rowlake.engine.spark.__version__", "9.9.9")
     with pytest.raises(EngineError, match=r"driver 9\.9\.9\. Install the same rowlake"):
         engine.run(kernels.count_up, [1, 2], NUMBERS)
 

@@ -13,9 +13,9 @@ its tables with the HadoopCatalog of Iceberg Java.
 read and before it is written; `ownership` decides which files may be deleted. Errors are
 rowlake's.
 
-Importing this room patches PyIceberg once, in `rowlake.catalog._compat`.
+Importing this room patches PyIceberg once, in `rowlake.iceberg._compat`.
 """
 
-from rowlake.catalog import _compat
+from rowlake.iceberg import _compat
 
 _compat.install()

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.filesystem import FileSystemCatalog
-from rowlake.catalog.metadata import METADATA_PATH
 from rowlake.catalog.neighbours import claimed_folders, neighbours_of
+from rowlake.iceberg.metadata_files import METADATA_PATH
 from rowlake.storage.locations import join
 from rowlake.storage.ownership import ALLOWED_LOCATIONS, Ownership, given_folders
 from rowlake.storage.places import is_below, parent, place_of

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-import rowlake
 from rowlake.engine.daemons import end_daemons, java_pid
 from rowlake.engine.jobs import is_remote, run_job
 from rowlake.engine.local import is_tiny, run_here
@@ -37,6 +36,7 @@ from rowlake.engine.worker import (
     with_names,
 )
 from rowlake.model.work import Work
+from rowlake.version import __version__
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -328,7 +328,7 @@ class Engine:
 
 
 def _function(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    return partial(run_tasks, rowlake.__version__, pack(job))
+    return partial(run_tasks, __version__, pack(job))
 
 
 def _mapped(df: DataFrame, job: Job, schema: Any) -> DataFrame:
@@ -344,7 +344,7 @@ def _mapped(df: DataFrame, job: Job, schema: Any) -> DataFrame:
         # PySpark takes a dot in a name for a path; the kernel gets the names back.
         job = replace(job, kernel=partial(with_names, tuple(df.columns), job.kernel))
         df = df.toDF(*[f"c{number}" for number in range(len(df.columns))])
-    return df.mapInArrow(partial(run_stream, rowlake.__version__, pack(job)), schema)
+    return df.mapInArrow(partial(run_stream, __version__, pack(job)), schema)
 
 
 def _packing(spread: Spread) -> Job:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.handle import IcebergHandle
 
-# PyIceberg's own errors for changes that it refuses.
+# Errors of what PyIceberg stands on, for changes that it refuses.
 REFUSALS = frozenset({"ValidationError", "ValidationException", "ResolveError"})
 
 
@@ -33,10 +33,15 @@ def evolve(handle: IcebergHandle, what: str, change: Callable[[Any], None]) -> I
     except Exception as error:
         cause = cause_without_secrets(error, handle.catalog.properties)
         text = without_secrets(str(error), handle.catalog.properties)
-        if isinstance(error, (ValueError, TypeError)) or type(error).__name__ in REFUSALS:
+        if isinstance(error, (ValueError, TypeError)) or _is_refusal(error):
             raise InvalidStatementError(f"Cannot change {handle.name}: {text}") from cause
         raise
     return load_table(handle.catalog, handle.identifier)
+
+
+def _is_refusal(error: Exception) -> bool:
+    kind = type(error)
+    return kind.__name__ in REFUSALS or kind.__module__.startswith("pyiceberg")
 
 
 @contextmanager

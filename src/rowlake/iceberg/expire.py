@@ -30,8 +30,8 @@ from pyiceberg.table.update import (
 )
 
 from rowlake.catalog.generic import is_rest
-from rowlake.catalog.metadata import read_metadata
 from rowlake.errors import InvalidStatementError, shown
+from rowlake.iceberg.metadata_files import read_metadata
 from rowlake.iceberg.refs import NOTHING, ancestors
 from rowlake.model.expiry import Asked, Expiry
 from rowlake.model.properties import whole_number

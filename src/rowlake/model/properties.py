@@ -40,5 +40,5 @@ def validate_no_secrets(properties: Mapping[str, str], *, of: str = "table prope
         raise InvalidStatementError(
             f"Cannot set {of} {shown(found)}: its value would stand in plain text in the metadata "
             "files, which every reader of the table sees. Put secrets into the configuration of "
-            "the catalog instead (connect(catalog={…}) or .pyiceberg.yaml)."
+            "the catalog instead (connect(catalog={…}), or its configuration file)."
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rowlake.conditions.column_lookup import no_such_column
 from rowlake.engine.quiet import quiet_refusals
 from rowlake.errors import InvalidStatementError, RowlakeError, TableNotFoundError
-from rowlake.secrets import cause_without_secrets, without_secrets
+from rowlake.secrets import cause_without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,18 +79,6 @@ def refusing_too_complex(text: str | None = None) -> Iterator[None]:
         if is_too_complex(error):
             raise _too_complex(text) from error
         raise
-
-
-@contextmanager
-def refusing_change(table: str) -> Iterator[None]:
-    """Turn what PyIceberg's builders of schemas and specs refuse into rowlake's error."""
-    try:
-        yield
-    except Exception as error:
-        if not type(error).__module__.startswith("pyiceberg"):
-            raise
-        text = without_secrets(f"Cannot change {table}: {error}")
-        raise InvalidStatementError(text) from cause_without_secrets(error)
 
 
 def is_too_complex(error: Exception) -> bool:

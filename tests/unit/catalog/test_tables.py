@@ -19,7 +19,6 @@ from pyiceberg.types import LongType, NestedField
 from rowlake.catalog import tables
 from rowlake.catalog.embedded import EmbeddedCatalog
 from rowlake.catalog.filesystem import FileSystemCatalog
-from rowlake.catalog.metadata import Definition
 from rowlake.catalog.open import open_catalog
 from rowlake.errors import (
     CorruptTableError,
@@ -29,6 +28,7 @@ from rowlake.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from rowlake.iceberg.metadata_files import Definition
 from rowlake.maintain.iceberg.purge import drop_with_files
 
 if TYPE_CHECKING:

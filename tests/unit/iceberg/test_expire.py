@@ -14,13 +14,13 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import RemoveSnapshotsUpdate
 from pyiceberg.types import LongType, NestedField
 
-from rowlake.catalog.metadata import Definition, apply_updates, new_metadata
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.expire import (
     AssertSameHistory,
     expire_updates,
     expiry_of,
 )
+from rowlake.iceberg.metadata_files import Definition, apply_updates, new_metadata
 from rowlake.model.expiry import Asked, Expiry
 
 NOW = 1_000

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowlake import __version__
 from rowlake.codecs.position_delete import write_positions
 from rowlake.codecs.puffin import described_anew, read_footer
 from rowlake.iceberg.path_rewrite import REWRITTEN_DELETES
 from rowlake.scan.deletes import all_positions
 from rowlake.secrets import redacted_repr
 from rowlake.storage.files import Storage
+from rowlake.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

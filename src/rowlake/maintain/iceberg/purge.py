@@ -9,7 +9,7 @@ dropped, so where they cannot be read all stays as it is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,14 +25,12 @@ from rowlake.storage.ownership import warn_of_foreign
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from pyiceberg.catalog import Catalog
-
     from rowlake.catalog.handle import IcebergHandle
     from rowlake.model.names import Name
 
 
 def drop_with_files(
-    catalog: Catalog, name: Name, *, also_below: Sequence[str] | str | None = ()
+    catalog: Any, name: Name, *, also_below: Sequence[str] | str | None = ()
 ) -> None:
     """Drop a table and delete its files; a file that cannot be deleted is left behind.
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.catalog.metadata import read_metadata
 from rowlake.errors import (
     InvalidStatementError,
     RowlakeError,
@@ -29,6 +28,7 @@ from rowlake.iceberg.manifest_entries import one_array
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_reader import partition_types
 from rowlake.iceberg.manifest_rewrite import UnwrittenStorage
+from rowlake.iceberg.metadata_files import read_metadata
 from rowlake.iceberg.path_rewrite import (
     REWRITTEN_DELETES,
     RawManifest,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from rowlake import __version__
 from rowlake.codecs.puffin import Blob, write_puffin
 from rowlake.codecs.theta import BLOB_TYPE, ThetaSketch
 from rowlake.commit.metadata import commit_metadata
@@ -34,6 +33,7 @@ from rowlake.model.schema import Schema, field_id, type_name
 from rowlake.plan.tasks import scan_tasks
 from rowlake.storage.files import Storage
 from rowlake.verbs.read import planned_view
+from rowlake.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

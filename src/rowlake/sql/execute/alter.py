@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.model.partition import OrderBy
-from rowlake.query.refusals import refusing_change
 from rowlake.sql import alter_statements as alter_s
 from rowlake.sql.execute.defaults import default_value
 from rowlake.sql.tables import need_table, new_name
@@ -46,13 +45,9 @@ def alter_table(lake: Lake, statement: alter_s.AlterTable) -> None:
     first = statement.actions[0]
     if isinstance(first, _SCHEMA_ACTIONS):
         change = _SchemaChange(lake, table)
-        with refusing_change(table.name):
-            alter.change_schema(
-                table.handle, lambda builder: change.apply(builder, statement.actions)
-            )
+        alter.change_schema(table.handle, lambda builder: change.apply(builder, statement.actions))
     elif isinstance(first, _SPEC_ACTIONS):
-        with refusing_change(table.name):
-            alter.change_spec(table.handle, lambda builder: _change_spec(builder, table, first))
+        alter.change_spec(table.handle, lambda builder: _change_spec(builder, table, first))
     else:
         _ACTIONS[type(first)](lake, table, first)
 

@@ -28,9 +28,9 @@ from pyiceberg.table.update import (
     update_table_metadata,
 )
 
-from rowlake.catalog._compat import metadata_after, next_row_id
-from rowlake.catalog.metadata_checks import ADVICE, validate_metadata
 from rowlake.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
+from rowlake.iceberg._compat import metadata_after, next_row_id
+from rowlake.iceberg.metadata_checks import ADVICE, validate_metadata
 from rowlake.model.schema import MAX_NESTING_READ
 from rowlake.secrets import redacted_repr
 from rowlake.storage.locations import join
