@@ -71,11 +71,6 @@ def is_pushable(function: str, field: pa.Field | None) -> bool:
     return not (pt.is_nested(kind) or pt.is_null(kind))
 
 
-def is_groupable(field: pa.Field) -> bool:
-    """Return whether rows can be grouped by a column here."""
-    return not (pt.is_nested(field.type) or pt.is_null(field.type))
-
-
 def aggregate_schema(task: AggregateTask) -> pa.Schema:
     """Return the schema of what `aggregate_kernel` yields: group columns, then aggregates."""
     found = output_schema(task.scan.context)
