@@ -60,7 +60,7 @@ def rewrite_manifests(
     branch: str = "main",
     dry_run: bool = False,
 ) -> tuple[TableHandle, RewriteManifestsReport]:
-    """Write the manifests of a spec (the current one by default) anew, clustered by partition.
+    """Rewrite the manifests of a spec (the current one by default), clustered by partition.
 
     `sort_by` names the partition fields to cluster by. `use_caching` is Spark's affair in
     Iceberg; here manifests are columns in memory either way.
@@ -87,7 +87,7 @@ def rewrite_manifests(
 
 
 def forget_removed_files(handle: TableHandle, branch: str, operation: str) -> TableHandle:
-    """Write all manifests of a branch anew, without entries of files that were removed.
+    """Rewrite all manifests of a branch without entries of files that were removed.
 
     Such entries keep the bounds of the files, which are values of rows.
     """
