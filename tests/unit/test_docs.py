@@ -39,7 +39,7 @@ def exists(name: str) -> bool:
     [
         ("commit.loop", True),
         ("maintain.cleanup", True),
-        ("lake.connect", True),
+        ("connection.connect", True),
         ("commit.nothing", False),
         ("lake.nothing", False),
     ],
