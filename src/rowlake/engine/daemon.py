@@ -1,4 +1,6 @@
-"""Spark's Python daemon with workers that end quietly, for sessions that rowlake makes.
+"""Spark's Python daemon for sessions that rowlake makes: workers start fast and end quietly.
+
+Modules that tasks need are loaded before workers are forked (`rowlake.engine.preload`).
 
 Spark closes the socket of a worker when it stops, and when a task needs no more of its rows. The
 worker takes that for a failure, cannot tell Spark so (a Unix domain socket is closed at once) and
@@ -14,6 +16,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rowlake.engine.preload import preload, use_installed_pyspark
+
+if __name__ == "__main__":
+    use_installed_pyspark(sys.path)
 from pyspark import daemon
 
 if TYPE_CHECKING:
@@ -61,4 +67,5 @@ if hasattr(daemon, "worker_main"):
     daemon.worker_main = quietly(daemon.worker_main)
 
 if __name__ == "__main__":
+    preload()
     daemon.manager()

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from rowlake.engine.progress import ProgressOption, reporting
 from rowlake.engine.session import active_session, make_session
 from rowlake.engine.tally import note
 from rowlake.engine.worker import (
-    FRAME_COLUMN,
+    FRAMES,
     PAYLOAD_COLUMN,
     Job,
     from_frames,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 Kernel = Callable[[Any], Iterable[pa.RecordBatch]]
 StreamKernel = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
-FRAMES_DDL = f"{FRAME_COLUMN} binary"
 # Tasks up to this size travel with the function, to every task; larger ones as rows, each to its
 # own task only.
 MAX_SHARED_BYTES = 1024 * 1024
@@ -179,7 +178,7 @@ class Engine:
                 found = run_here(kernel, tasks, output, reporter)
             note(Work(driver_tasks=len(tasks)))
             return found
-        frame = self._task_frame(Job(kernel, _schema_bytes(output)), tasks, FRAMES_DDL)
+        frame = self._task_frame(Job(kernel, _schema_bytes(output)), tasks, _frames_type())
         frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
 
@@ -236,7 +235,7 @@ class Engine:
         if spread is not None:
             df = _mapped(df, _packing(spread), spark_schema(spread.schema))
             df = _brought_together(df, spread)
-        frame = _mapped(df, job, FRAMES_DDL)
+        frame = _mapped(df, job, _frames_type())
         with bounded_by_rows(self.spark, rows):
             frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
@@ -260,7 +259,7 @@ class Engine:
         shown = self.progress if progress is None else progress
         schema = spark_schema(spread.schema)
         df = _brought_together(self._task_frame(_packing(spread), tasks, schema), spread)
-        frame = _mapped(df, Job(kernel, _schema_bytes(output)), FRAMES_DDL)
+        frame = _mapped(df, Job(kernel, _schema_bytes(output)), _frames_type())
         frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
 
@@ -354,6 +353,14 @@ def _packing(spread: Spread) -> Job:
 def _brought_together(df: DataFrame, spread: Spread) -> DataFrame:
     # Adaptive execution sizes the tasks by bytes and splits heavy keys.
     return df.hint("rebalance", spread.key)
+
+
+@cache
+def _frames_type() -> Any:
+    # A type, not its text, which Spark would parse anew for each job. pyspark is loaded by now.
+    from rowlake.engine.types import spark_schema
+
+    return spark_schema(FRAMES)
 
 
 def _schema_bytes(schema: pa.Schema) -> bytes:

@@ -25,6 +25,7 @@ import pyarrow as pa
 from rowlake.engine.failures import SHIPPING, TaskFailure
 from rowlake.engine.present import Presenter
 from rowlake.engine.sealed_errors import DRIVER_SEAL, Seal, signed
+from rowlake.engine.sockets import answer_at_once
 from rowlake.errors import EngineError, RowlakeError
 from rowlake.version import __version__
 
@@ -211,7 +212,7 @@ _state = {"prepared": False}
 
 
 def _prepare(version: str) -> None:
-    """Make this worker process fit for rowlake's tasks, once in its life."""
+    """Make this worker process fit for rowlake's tasks, most of it once in its life."""
     if version != __version__:
         raise EngineError(
             f"Cannot run the task: the executor has rowlake {__version__}, the driver "
@@ -223,6 +224,7 @@ def _prepare(version: str) -> None:
         gc.collect()
         # PySpark collects garbage after every task; what is loaded by now is not garbage.
         gc.freeze()
+    answer_at_once()
 
 
 class _StillArchive:
