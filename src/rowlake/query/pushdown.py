@@ -27,7 +27,7 @@ from rowlake.query.shape import (
     references_in,
 )
 from rowlake.query.shape_reader import ShapeReader
-from rowlake.query.table_conditions import Gatherer
+from rowlake.query.table_conditions import ConditionFinder
 from rowlake.query.table_names import SchemaLookup, Target, locate
 from rowlake.query.token_reader import AFTER_RELATION, NotFollowed
 from rowlake.sqltext.edits import Edit, spliced
@@ -143,7 +143,7 @@ class _Scans:
         self.every = [r for block in blocks(query) for r in references_in(block)]
         self.queries = {id(one): q for q in queries(query) if (one := q.only_block) is not None}
         self.edits: list[Edit] = []
-        self.gatherer = Gatherer(query, self.tokens, self.schemas, options.names)
+        self.finder = ConditionFinder(query, self.tokens, self.schemas, options.names)
 
     def _schema(self, reference: Reference, target: Target) -> Schema | None:
         if reference.travel is None and target.is_current:
@@ -194,7 +194,7 @@ class _Scans:
         """Return what the conditions around a reference say of its table."""
         block = self.owners[id(reference)]
         parts: list[Predicate] = []
-        for condition in self.gatherer.conditions(reference, block, schema):
+        for condition in self.finder.conditions(reference, block, schema):
             reader = ConditionReader(condition.resolve, self.arguments)
             for part in conjuncts(self.tokens[slice(*condition.span)]):
                 pushed = reader.read(part)

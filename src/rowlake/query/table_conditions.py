@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class FoundCondition:
     """A condition, how its names resolve to the table, and whether nulls must fail it."""
 
     span: Span
@@ -52,7 +52,7 @@ class Gathered:
     must_reject_nulls: bool
 
 
-class Gatherer:
+class ConditionFinder:
     """Finds conditions in one query."""
 
     def __init__(
@@ -63,13 +63,13 @@ class Gatherer:
 
     def conditions(
         self, relation: Relation, block: QueryBlock, schema: Schema
-    ) -> Iterator[Gathered]:
+    ) -> Iterator[FoundCondition]:
         """Yield the conditions on a relation of a block, which has these columns."""
         merged, natural = merged_columns(block)
         for condition in conditions_on(relation, block):
             scope = Scope(condition.scope, merged, natural, self.schemas)
             resolver = Resolver(relation, schema, scope, self.names)
-            yield Gathered(condition.span, resolver, condition.must_reject_nulls)
+            yield FoundCondition(condition.span, resolver, condition.must_reject_nulls)
         site = self.sites.get(id(block))
         filled = is_filled(relation, block)
         if site is None or filled is None or not self._is_transparent(block):
@@ -77,7 +77,7 @@ class Gatherer:
         outputs = self._outputs(block, relation, schema)
         shown = Schema(pa.schema([c.field.with_name(name) for name, c in outputs.items()]))
         for found in self.conditions(*site, shown):
-            yield Gathered(
+            yield FoundCondition(
                 found.span, _translated(found, outputs), found.must_reject_nulls or filled
             )
 
@@ -132,7 +132,7 @@ class Gatherer:
 
 
 def _translated(
-    found: Gathered, outputs: dict[str, ComparedColumn]
+    found: FoundCondition, outputs: dict[str, ComparedColumn]
 ) -> Callable[[tuple[str, ...]], ComparedColumn | None]:
     def resolve(parts: tuple[str, ...]) -> ComparedColumn | None:
         column = found.resolve(parts)
