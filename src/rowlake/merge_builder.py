@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TARGET, SOURCE = "t", "s"
 
 
-class Source:
+class GivenSource:
     """What was handed in as source, shared by all steps of a builder."""
 
     def __init__(self, given: Any) -> None:
@@ -57,7 +57,7 @@ class MergeBuilder:
     """A MERGE being put together; made by `Table.merge`."""
 
     table: Table
-    source: Source
+    source: GivenSource
     on: str
     clauses: tuple[Clause, ...] = ()
     schema_evolution: bool = False
@@ -166,4 +166,4 @@ def merge_into(table: Table, source: Any, on: Any, options: Mapping[str, Any]) -
     is_plain = not is_listed or all(str(column).isidentifier() for column in on)
     columns = () if is_plain else table.handle.view().schema.arrow.names
     matching = match_of(on, TARGET, SOURCE, columns)
-    return MergeBuilder(table, Source(source), matching, options=dict(options))
+    return MergeBuilder(table, GivenSource(source), matching, options=dict(options))

@@ -17,7 +17,7 @@ from rowlake.model.predicate import And, Leaf, Op, Or, Predicate
 from rowlake.model.schema import Schema
 from rowlake.query.pushdown import Options, Scan, push_down
 from rowlake.sqltext.lexer import quote
-from rowlake.sqltext.names import Names
+from rowlake.sqltext.names import NameRules
 
 ZONE = "America/New_York"
 T = Schema(
@@ -183,7 +183,7 @@ def rows_of(frame) -> list[str]:
 @pytest.mark.parametrize("seed", range(36))
 def test_pushed_down_queries_mean_the_same(spark, frames, seed):
     text = query(random.Random(seed), seed)
-    options = Options(Names(zone=ZONE), view_prefix="scan_", aggregates=True)
+    options = Options(NameRules(zone=ZONE), view_prefix="scan_", aggregates=True)
     found = push_down(text, LAKE.get, options)
     over = {scan.view: scanned(frames[scan.target.table], scan) for scan in found.scans}
     rewritten = found.text

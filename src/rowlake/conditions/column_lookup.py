@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowlake.conditions.comparisons import Column
+from rowlake.conditions.comparisons import ComparedColumn
 from rowlake.errors import InvalidStatementError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowlake.model.schema import Schema
-    from rowlake.sqltext.names import Names
+    from rowlake.sqltext.names import NameRules
 
 
-def find_column(schema: Schema, path: tuple[str, ...], names: Names) -> Column | None:
+def find_column(schema: Schema, path: tuple[str, ...], names: NameRules) -> ComparedColumn | None:
     """Return the column at a path through structs, in the table's own spelling."""
     fields, found = list(schema.arrow), []
     for index, name in enumerate(path):
@@ -30,7 +30,7 @@ def find_column(schema: Schema, path: tuple[str, ...], names: Names) -> Column |
             if not pa.types.is_struct(kind):
                 return None
             fields = [kind.field(position) for position in range(kind.num_fields)]
-    return Column(tuple(field.name for field in found), found[-1], names.zone)
+    return ComparedColumn(tuple(field.name for field in found), found[-1], names.zone)
 
 
 def no_such_column(

@@ -28,7 +28,7 @@ _WIDE = decimal.Context(prec=100)
 
 
 @dataclass(frozen=True)
-class Column:
+class ComparedColumn:
     """A resolved column: its path in the table's own spelling, and its field."""
 
     path: tuple[str, ...]
@@ -50,7 +50,7 @@ class Column:
         return self.leaf(Op.IS_NULL)
 
 
-def compare(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def compare(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     """Return `column op literal` for EQ, NE, LT, LE, GT, GE."""
     if literal.kind == "null":
         return FALSE
@@ -58,7 +58,7 @@ def compare(column: Column, op: Op, literal: Literal) -> Predicate | None:
     return rule(column, op, literal) if rule else None
 
 
-Rule = Callable[[Column, Op, Literal], "Predicate | None"]
+Rule = Callable[[ComparedColumn, Op, Literal], "Predicate | None"]
 
 
 def _rule(field: pa.Field) -> Rule | None:
@@ -74,7 +74,7 @@ def _rule(field: pa.Field) -> Rule | None:
 # --- numbers
 
 
-def _integers(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def _integers(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     if literal.kind in ("float", "double") and not _is_exact(literal.value, _DOUBLE_EXACT):
         return None
     if literal.kind not in ("integer", "decimal", "float", "double"):
@@ -92,7 +92,7 @@ def _fits_beside_long(value: decimal.Decimal) -> bool:
     return max(20, digits + exponent) + max(0, -exponent) <= 38
 
 
-def _decimals(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def _decimals(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     if literal.kind not in ("integer", "decimal"):
         return None
     value = decimal.Decimal(literal.value)
@@ -106,7 +106,7 @@ def _decimals(column: Column, op: Op, literal: Literal) -> Predicate | None:
 
 
 def _on_grid(
-    column: Column,
+    column: ComparedColumn,
     op: Op,
     value: decimal.Decimal,
     limits: tuple[decimal.Decimal, decimal.Decimal],
@@ -132,14 +132,14 @@ def _is_exact(value: float, limit: int) -> bool:
     return math.isfinite(value) and abs(value) < limit
 
 
-def _doubles(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def _doubles(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     if literal.kind not in ("integer", "decimal", "float", "double"):
         return None
     value = _as_float32(literal.value) if literal.kind == "float" else float(literal.value)
     return None if value is None or not math.isfinite(value) else column.leaf(op, value)
 
 
-def _floats(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def _floats(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     """Compare a float column as doubles: its values are the floats around the literal."""
     if literal.kind == "integer" and not _is_exact(literal.value, _FLOAT_EXACT):
         return None
@@ -170,15 +170,15 @@ def _as_float32(value: Any) -> float | None:
 # --- the rest
 
 
-def _booleans(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def _booleans(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     return column.leaf(op, literal.value) if literal.kind == "boolean" else None
 
 
-def _strings(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def _strings(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     return column.leaf(op, literal.value) if literal.kind == "string" else None
 
 
-def _binaries(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def _binaries(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     if literal.kind != "binary":
         return None
     kind = column.field.type
@@ -187,7 +187,7 @@ def _binaries(column: Column, op: Op, literal: Literal) -> Predicate | None:
     return column.leaf(op, literal.value)
 
 
-def _uuids(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def _uuids(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     """Spark sees a uuid as its lower-case text, which sorts as the bytes do."""
     if literal.kind != "string":
         return None
@@ -198,7 +198,7 @@ def _uuids(column: Column, op: Op, literal: Literal) -> Predicate | None:
     return column.leaf(op, found.bytes) if str(found) == literal.value else None
 
 
-def _dates(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def _dates(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     if literal.kind == "date":
         return column.leaf(op, literal.value)
     if literal.kind == "string" and len(literal.value) == 10:
@@ -207,7 +207,7 @@ def _dates(column: Column, op: Op, literal: Literal) -> Predicate | None:
     return None
 
 
-def _timestamps(column: Column, op: Op, literal: Literal) -> Predicate | None:
+def _timestamps(column: ComparedColumn, op: Op, literal: Literal) -> Predicate | None:
     if column.field.type.unit != "us":
         return None
     moment = literal.value
@@ -225,7 +225,7 @@ def _timestamps(column: Column, op: Op, literal: Literal) -> Predicate | None:
     return column.leaf(op, found) if found else None
 
 
-def _local_times(column: Column, op: Op, literal: Literal, moment: Any) -> Predicate | None:
+def _local_times(column: ComparedColumn, op: Op, literal: Literal, moment: Any) -> Predicate | None:
     """Compare a timestamp without zone; with an instant, Spark reads it in the session's zone."""
     if literal.kind != "timestamp":
         return column.leaf(op, moment) if moment.tzinfo is None else None
@@ -257,16 +257,16 @@ _RULES: tuple[tuple[Callable[[pa.DataType], bool], Rule], ...] = (
 )
 
 
-def is_text(column: Column) -> bool:
+def is_text(column: ComparedColumn) -> bool:
     """Return True for a string column as Spark and the files both see it."""
     return type_name(column.field) is None and _is_string(column.field.type)
 
 
-def is_floating(column: Column) -> bool:
+def is_floating(column: ComparedColumn) -> bool:
     """Return True for a float or double column."""
     return bool(pa.types.is_floating(column.field.type))
 
 
-def is_boolean(column: Column) -> bool:
+def is_boolean(column: ComparedColumn) -> bool:
     """Return True for a boolean column."""
     return bool(pa.types.is_boolean(column.field.type))

@@ -13,11 +13,11 @@ from rowlake.conditions.reader import ConditionReader, Pushed
 from rowlake.conditions.token_groups import conjuncts
 from rowlake.errors import InvalidStatementError
 from rowlake.model.predicate import TRUE, conjunction
-from rowlake.sqltext.lexer import Kind, Lexer
-from rowlake.sqltext.names import Names
+from rowlake.sqltext.lexer import Lexer, TokenKind
+from rowlake.sqltext.names import NameRules
 
 if TYPE_CHECKING:
-    from rowlake.conditions.comparisons import Column
+    from rowlake.conditions.comparisons import ComparedColumn
     from rowlake.model.schema import Schema
 
 
@@ -33,12 +33,12 @@ def pushed_condition(
 
     `qualifier` is the table's name or alias, which may stand before its columns.
     """
-    tokens = [token for token in Lexer(text).all() if token.kind is not Kind.END]
+    tokens = [token for token in Lexer(text).all() if token.kind is not TokenKind.END]
     if not tokens:
         raise InvalidStatementError("The condition is empty.", statement=text, position=0)
-    names = Names(case_sensitive, zone)
+    names = NameRules(case_sensitive, zone)
 
-    def resolve(path: tuple[str, ...]) -> Column | None:
+    def resolve(path: tuple[str, ...]) -> ComparedColumn | None:
         if qualifier is not None and len(path) > 1 and names.same(path[0], qualifier):
             path = path[1:]
         return find_column(schema, path, names)
@@ -62,15 +62,17 @@ def unknown_columns(text: str, schema: Schema) -> list[tuple[str, ...]]:
     Only what a pushed condition could say is looked at; names elsewhere are not found here.
     """
     missed: list[tuple[str, ...]] = []
-    names = Names()
+    names = NameRules()
 
-    def resolve(path: tuple[str, ...]) -> Column | None:
+    def resolve(path: tuple[str, ...]) -> ComparedColumn | None:
         found = find_column(schema, path, names)
         if found is None:
             missed.append(path)
         return found
 
     reader = ConditionReader(resolve, {})
-    for part in conjuncts([token for token in Lexer(text).all() if token.kind is not Kind.END]):
+    for part in conjuncts(
+        [token for token in Lexer(text).all() if token.kind is not TokenKind.END]
+    ):
         reader.read(part)
     return missed

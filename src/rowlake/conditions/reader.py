@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rowlake.conditions.comparisons import Column, compare, is_boolean, is_floating, is_text
+from rowlake.conditions.comparisons import ComparedColumn, compare, is_boolean, is_floating, is_text
 from rowlake.conditions.token_groups import (
     COMPARISONS,
     column_path,
@@ -43,7 +43,7 @@ from rowlake.sqltext.lexer import QUERY_STARTS, Token
 from rowlake.sqltext.limits import CONDITION_TOKENS, MAX_CONDITION_DEPTH
 from rowlake.sqltext.literals import Literal, literal_of
 
-Resolve = Callable[[tuple[str, ...]], "Column | None"]
+Resolve = Callable[[tuple[str, ...]], "ComparedColumn | None"]
 
 _FLIPPED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 # Comparisons with one column that stay comparisons; more become a list.
@@ -113,7 +113,7 @@ class ConditionReader:
         test = tests.get(operator.word)
         return test(left, right, negated) if test else None
 
-    def _column(self, tokens: Sequence[Token]) -> Column | None:
+    def _column(self, tokens: Sequence[Token]) -> ComparedColumn | None:
         path = column_path(unwrapped(tokens))
         return self.resolve(path) if path else None
 
@@ -150,7 +150,7 @@ class ConditionReader:
         return None
 
     def _starts_with(
-        self, column: Column, argument: Sequence[Token], negated: bool
+        self, column: ComparedColumn, argument: Sequence[Token], negated: bool
     ) -> Pushed | None:
         prefix = self._literal(argument)
         if prefix is None or prefix.kind != "string":
@@ -292,7 +292,7 @@ _IN_GROUPS = (
 )
 
 
-def membership(column: Column, values: list[Literal], *, negated: bool) -> Predicate | None:
+def membership(column: ComparedColumn, values: list[Literal], *, negated: bool) -> Predicate | None:
     """Return `column [NOT] IN (values)`; None where a value's comparison is not certain."""
     kinds = {value.kind for value in values if value.kind != "null"}
     if not any(kinds <= group for group in _IN_GROUPS):
@@ -311,7 +311,7 @@ def membership(column: Column, values: list[Literal], *, negated: bool) -> Predi
     return (conjunction if negated else disjunction)(*many, *single, *other)
 
 
-def _reads_text_as_itself(column: Column) -> bool:
+def _reads_text_as_itself(column: ComparedColumn) -> bool:
     """Dates and uuids are the same whether Spark compares them as text or as values."""
     kind = str(column.field.type)
     return kind.startswith(("date", "fixed_size_binary"))
@@ -329,13 +329,13 @@ def _partitioned(tests: list[Predicate]) -> tuple[list[Any], list[Predicate]]:
     return list(plain), list(other)
 
 
-def _prefixed(column: Column, prefix: str, negated: bool) -> Predicate:
+def _prefixed(column: ComparedColumn, prefix: str, negated: bool) -> Predicate:
     if not prefix:
         return FALSE if negated else column.not_null
     return column.leaf(Op.NOT_STARTS_WITH if negated else Op.STARTS_WITH, prefix)
 
 
-def _matching(column: Column, pattern: str, negated: bool) -> Pushed | None:
+def _matching(column: ComparedColumn, pattern: str, negated: bool) -> Pushed | None:
     """Read a LIKE pattern: all of it where it is a prefix or plain text, else what follows."""
     if "\\" in pattern:
         return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError, SchemaMismatchError, shown
 from rowlake.sqltext.lexer import quote, string_literal
-from rowlake.sqltext.names import Names
+from rowlake.sqltext.names import NameRules
 from rowlake.sqltext.types import List, Map, Primitive, Struct, Type, ddl_text, parse_type
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class TargetColumn:
 
 
 @dataclass(frozen=True)
-class Assignment:
+class StoreAssignment:
     """How columns are matched.
 
     `columns`: the column list of the INSERT; `static`: PARTITION (column = value), as SQL texts;
@@ -61,13 +61,13 @@ class Assignment:
     columns: tuple[str, ...] | None = None
     by_name: bool = False
     static: Mapping[str, str] = field(default_factory=dict)
-    names: Names = field(default_factory=Names)
+    names: NameRules = field(default_factory=NameRules)
     ansi: bool = True
     whole_structs: bool = False
 
 
 def assigned(
-    source: Sequence[SourceColumn], target: Sequence[TargetColumn], how: Assignment
+    source: Sequence[SourceColumn], target: Sequence[TargetColumn], how: StoreAssignment
 ) -> list[str]:
     """Return `expression AS name` for every column of the table."""
     static = {_target(target, how, name).name: text for name, text in how.static.items()}
@@ -79,7 +79,7 @@ def _value(
     column: TargetColumn,
     matched: Mapping[str, SourceColumn],
     static: Mapping[str, str],
-    how: Assignment,
+    how: StoreAssignment,
 ) -> str:
     if column.name in static:
         return f"CAST({static[column.name]} AS {column.type})"
@@ -97,7 +97,7 @@ def _value(
     return f"CAST(NULL AS {column.type})"
 
 
-def _target(target: Sequence[TargetColumn], how: Assignment, name: str) -> TargetColumn:
+def _target(target: Sequence[TargetColumn], how: StoreAssignment, name: str) -> TargetColumn:
     for column in target:
         if how.names.same(column.name, name):
             return column
@@ -108,7 +108,7 @@ def _target(target: Sequence[TargetColumn], how: Assignment, name: str) -> Targe
 
 
 def _by_position(
-    source: Sequence[SourceColumn], target: Sequence[TargetColumn], how: Assignment
+    source: Sequence[SourceColumn], target: Sequence[TargetColumn], how: StoreAssignment
 ) -> dict[str, SourceColumn]:
     static = {_target(target, how, name).name for name in how.static}
     if how.columns is not None:
@@ -125,7 +125,7 @@ def _by_position(
 
 
 def _by_name(
-    source: Sequence[SourceColumn], target: Sequence[TargetColumn], how: Assignment
+    source: Sequence[SourceColumn], target: Sequence[TargetColumn], how: StoreAssignment
 ) -> dict[str, SourceColumn]:
     matched: dict[str, SourceColumn] = {}
     static = [_target(target, how, name).name for name in how.static]
@@ -136,7 +136,7 @@ def _by_name(
     return matched
 
 
-def _reject_twice(names: list[str], how: Assignment) -> None:
+def _reject_twice(names: list[str], how: StoreAssignment) -> None:
     twice = [name for index, name in enumerate(names) if name in names[:index]]
     if twice:
         raise SchemaMismatchError(
@@ -147,7 +147,7 @@ def _reject_twice(names: list[str], how: Assignment) -> None:
 # --- types
 
 
-def converted(expression: str, source: str, target: TargetColumn, how: Assignment) -> str:
+def converted(expression: str, source: str, target: TargetColumn, how: StoreAssignment) -> str:
     """Return the expression as the target's type; SchemaMismatchError where that is not allowed.
 
     Nested values are always cast: that makes all their fields nullable, as the table's are.
@@ -176,7 +176,7 @@ def _parsed(text: str) -> Type | None:
         return None
 
 
-def is_assignable(source: Type, target: Type, names: Names | None = None) -> bool:
+def is_assignable(source: Type, target: Type, names: NameRules | None = None) -> bool:
     """Return True where Spark's ANSI policy stores one type as another.
 
     Fields of structs are matched by `names` where given, else by position.
@@ -195,7 +195,7 @@ def is_assignable(source: Type, target: Type, names: Names | None = None) -> boo
     return False
 
 
-def _are_fields_assignable(source: Struct, target: Struct, names: Names | None) -> bool:
+def _are_fields_assignable(source: Struct, target: Struct, names: NameRules | None) -> bool:
     if names is None:
         pairs = list(zip(source.fields, target.fields, strict=False))
         same = len(source.fields) == len(target.fields)
@@ -207,7 +207,7 @@ def _are_fields_assignable(source: Struct, target: Struct, names: Names | None) 
     return True
 
 
-def _has_every_field(source: Type, target: Type, names: Names) -> bool:
+def _has_every_field(source: Type, target: Type, names: NameRules) -> bool:
     if isinstance(source, List) and isinstance(target, List):
         return _has_every_field(source.element, target.element, names)
     if isinstance(source, Map) and isinstance(target, Map):
@@ -230,7 +230,9 @@ def _is_primitive_assignable(source: str, target: str) -> bool:
     return one in _TIMES and other in _TIMES
 
 
-def _conversion(expression: str, source: Type, target: Type, text: str, how: Assignment) -> str:
+def _conversion(
+    expression: str, source: Type, target: Type, text: str, how: StoreAssignment
+) -> str:
     if how.by_name and _has_struct(target) and not isinstance(source, Primitive):
         return _matched_by_name(expression, source, target, how)
     cast = f"CAST({expression} AS {text})"
@@ -247,7 +249,7 @@ def _has_struct(found: Type) -> bool:
     return isinstance(found, Struct)
 
 
-def _matched_by_name(expression: str, source: Type, target: Type, how: Assignment) -> str:
+def _matched_by_name(expression: str, source: Type, target: Type, how: StoreAssignment) -> str:
     """Return a nested value with the fields of its structs matched by name."""
     if isinstance(source, Struct) and isinstance(target, Struct):
         fields = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowlake.model.predicate import Op
-from rowlake.sqltext.lexer import Kind, Token
+from rowlake.sqltext.lexer import Token, TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -113,7 +113,7 @@ def split_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     parts: list[Sequence[Token]] = []
     start = 0
     for index, (token, depth) in enumerate(_depths(tokens)):
-        if depth == 0 and token.text == "," and token.kind is Kind.SYMBOL:
+        if depth == 0 and token.text == "," and token.kind is TokenKind.SYMBOL:
             parts.append(tokens[start:index])
             start = index + 1
     return [*parts, tokens[start:]]
@@ -124,7 +124,9 @@ def operator_at(tokens: Sequence[Token]) -> int | None:
     for index, (token, depth) in enumerate(_depths(tokens)):
         if depth != 0:
             continue
-        symbol = token.kind is Kind.SYMBOL and (token.text in COMPARISONS or token.text == "<=>")
+        symbol = token.kind is TokenKind.SYMBOL and (
+            token.text in COMPARISONS or token.text == "<=>"
+        )
         dotted = index > 0 and tokens[index - 1].text == "."
         if symbol or (token.word in _PREDICATE_WORDS and not dotted):
             return index

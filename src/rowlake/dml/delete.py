@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rowlake.model.result import Result
     from rowlake.query.lookup import TableLookup
     from rowlake.rowlevel.running import Run, T
-    from rowlake.sqltext.names import Names
+    from rowlake.sqltext.names import NameRules
 
 
 def delete_rows(
@@ -98,7 +98,7 @@ def _pushed(target: RowTarget, where: str) -> Pushed:
     return found if found.exact or target.engine.has_session else _said(target, where, target.names)
 
 
-def _said(target: RowTarget, where: str, names: Names) -> Pushed:
+def _said(target: RowTarget, where: str, names: NameRules) -> Pushed:
     return pushed_condition(
         where,
         target.view.schema,

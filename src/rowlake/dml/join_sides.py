@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from rowlake.conditions.token_groups import column_path
 from rowlake.errors import InvalidStatementError
 from rowlake.sqltext.edits import spliced
-from rowlake.sqltext.lexer import Kind, Lexer, Token, quote
-from rowlake.sqltext.names import Names
+from rowlake.sqltext.lexer import Lexer, Token, TokenKind, quote
+from rowlake.sqltext.names import NameRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ class Sides:
 
     target: Side
     source: Side = field(default_factory=lambda: Side(None, ()))
-    names: Names = field(default_factory=Names)
+    names: NameRules = field(default_factory=NameRules)
 
     def mentions_target(self, text: str) -> bool:
         """Return False only where no column of the target can be meant."""
@@ -106,7 +106,7 @@ class Sides:
         edits = []
         for at, (token, after) in enumerate(pairwise(tokens)):
             dotted = at > 0 and tokens[at - 1].text == "."
-            if not token.is_name or dotted or after.text == "(" or after.kind is Kind.STRING:
+            if not token.is_name or dotted or after.text == "(" or after.kind is TokenKind.STRING:
                 continue
             both = all(
                 any(self.names.same(name, token.value) for name in one.columns)
@@ -118,7 +118,7 @@ class Sides:
         return spliced(text, edits) if edits else text
 
     def _column(self, text: str, side: Side, other: Side) -> str | None:
-        tokens = [token for token in Lexer(text).all() if token.kind is not Kind.END]
+        tokens = [token for token in Lexer(text).all() if token.kind is not TokenKind.END]
         path = column_path(tokens)
         if path is None or len(path) > 2:
             return None
@@ -183,7 +183,7 @@ def _dotted(tokens: Sequence[Token]) -> Iterator[tuple[str, ...]]:
             yield tuple(parts)
 
 
-def requalified(text: str, name: Sequence[str], visible: str, names: Names) -> str:
+def requalified(text: str, name: Sequence[str], visible: str, names: NameRules) -> str:
     """Return a text in which columns qualified by a table's full name go by its short one.
 
     What a subquery reads (`FROM ns.t.snapshots`) is no column.

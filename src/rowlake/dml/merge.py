@@ -19,7 +19,7 @@ from rowlake.rowlevel.explain import explain_change
 from rowlake.rowlevel.staging import staging
 
 if TYPE_CHECKING:
-    from rowlake.dml.merge_by_key import Prepared
+    from rowlake.dml.merge_by_key import PreparedMerge
     from rowlake.dml.merge_clauses import Merging
     from rowlake.dml.operations import Merge
     from rowlake.model.handle import TableHandle
@@ -81,7 +81,7 @@ def _may_be_unneeded(error: Exception) -> bool:
     return is_sparks(error) or isinstance(error, SchemaMismatchError)
 
 
-def _run(merging: Merging, planned: Prepared, run: Run[T]) -> T:
+def _run(merging: Merging, planned: PreparedMerge, run: Run[T]) -> T:
     target = merging.target
     with staging(target.engine, target.view) as place:
         staged = place.stage(planned.rows, planned.shape, progress=target.options.progress)

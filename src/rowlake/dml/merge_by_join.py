@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rowlake.conditions.pushed import columns_in, pushed_condition
 from rowlake.dml.assigned_columns import stored_text
-from rowlake.dml.merge_by_key import Prepared
+from rowlake.dml.merge_by_key import PreparedMerge
 from rowlake.dml.operations import Action, When
 from rowlake.dml.values import spark_types
 from rowlake.model.predicate import TRUE
@@ -37,7 +37,7 @@ _FILE, _POS = FILE_COLUMN, POS_COLUMN
 _CLAUSE, _PRESENT = "__clause", "__present"
 
 
-def by_join(merging: Merging) -> Prepared:
+def by_join(merging: Merging) -> PreparedMerge:
     """Return how to do a MERGE by a join of Spark."""
     joined = _Joined(merging)
     columns = _set_columns(merging)
@@ -67,7 +67,7 @@ def by_join(merging: Merging) -> Prepared:
         snapshot_id=merging.target.view.snapshot_id,
     )
     shape = Shape(tuple(fields), dealing=Dealing(file_column=_FILE))
-    return Prepared(joined.changes(staged), shape, change)
+    return PreparedMerge(joined.changes(staged), shape, change)
 
 
 def _set_columns(merging: Merging) -> list[str]:

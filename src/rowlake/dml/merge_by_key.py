@@ -28,7 +28,7 @@ from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape
 from rowlake.rowlevel.task import Matching, TaskClause
-from rowlake.sqltext.lexer import Kind, Lexer, Token, quote
+from rowlake.sqltext.lexer import Lexer, Token, TokenKind, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ _COMPARED = ("string", "date", "timestamp", "timestamp_ntz", "boolean", "binary"
 
 
 @dataclass(frozen=True)
-class Condition:
+class ClauseCondition:
     """A condition, taken apart: texts about the source, a predicate on the target, comparisons."""
 
     source: tuple[str, ...] = ()
@@ -56,11 +56,11 @@ class KeyJoin:
     """ON, taken apart: (column of the target, text of the source, null-safe), and the rest."""
 
     keys: tuple[tuple[str, str, bool], ...]
-    rest: Condition
+    rest: ClauseCondition
 
 
 @dataclass
-class Columns:
+class StagedColumns:
     """The columns to stage: what Spark evaluates of the source, and what the fields are."""
 
     merging: Merging
@@ -125,7 +125,7 @@ def run_source(merging: Merging, listed: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedMerge:
     """A MERGE, ready to run: which rows are staged, how, and what is then done."""
 
     rows: Any
@@ -133,7 +133,7 @@ class Prepared:
     change: RowChange
 
 
-def by_key(merging: Merging) -> Prepared | None:
+def by_key(merging: Merging) -> PreparedMerge | None:
     """Return how to do a MERGE by keys; None where it cannot be done this way."""
     join = _key_join(merging)
     conditions = [_condition_of(merging, clause) for clause in merging.clauses]
@@ -156,12 +156,12 @@ def by_key(merging: Merging) -> Prepared | None:
     types = _types(merging, [*keys, *staged, *(one.text for one in comparisons)])
     if not all(_compares(merging, one, types) for one in comparisons):
         return None
-    columns = Columns(merging)
+    columns = StagedColumns(merging)
     matching = _matching(merging, join, types, columns)
     if matching is None:
         return None
     clauses = tuple(
-        _task_clause(merging, clause, condition or Condition(), types, columns, fixed or {})
+        _task_clause(merging, clause, condition or ClauseCondition(), types, columns, fixed or {})
         for clause, condition, fixed in zip(merging.clauses, conditions, constants, strict=True)
     )
     schema = merging.target.view.schema
@@ -174,7 +174,7 @@ def by_key(merging: Merging) -> Prepared | None:
     )
     names = tuple(staged for _, staged in matching.keys)
     shape = Shape(tuple(columns.fields), names, _dealing(merging, matching))
-    return Prepared(columns.rows, shape, change)
+    return PreparedMerge(columns.rows, shape, change)
 
 
 def _types(merging: Merging, texts: list[str]) -> dict[str, str]:
@@ -189,7 +189,7 @@ def _types(merging: Merging, texts: list[str]) -> dict[str, str]:
 
 
 def _tokens(text: str) -> list[Token]:
-    return [token for token in Lexer(text).all() if token.kind is not Kind.END]
+    return [token for token in Lexer(text).all() if token.kind is not TokenKind.END]
 
 
 def _text(whole: str, tokens: Sequence[Token]) -> str:
@@ -221,18 +221,20 @@ def _key(merging: Merging, tokens: Sequence[Token]) -> tuple[str, str, bool] | N
     return found.column, found.text, found.operator == NULL_SAFE
 
 
-def _condition_of(merging: Merging, clause: MergeClause) -> Condition | None:
+def _condition_of(merging: Merging, clause: MergeClause) -> ClauseCondition | None:
     """Return the condition of a clause taken apart; None where tasks cannot test it."""
     return _condition(merging, clause.condition, compares=clause.when is When.MATCHED)
 
 
-def _condition(merging: Merging, text: str | None, *, compares: bool = False) -> Condition | None:
+def _condition(
+    merging: Merging, text: str | None, *, compares: bool = False
+) -> ClauseCondition | None:
     """Return a condition taken apart; None where a part of it is about both sides.
 
     Comparisons of the sides are none such where the condition is about matched rows (`compares`).
     """
     if text is None:
-        return Condition()
+        return ClauseCondition()
     source: list[str] = []
     target: list[Predicate] = []
     both: list[Compared] = []
@@ -250,7 +252,7 @@ def _condition(merging: Merging, text: str | None, *, compares: bool = False) ->
             if comparison is None:
                 return None
             both.append(comparison)
-    return Condition(tuple(source), conjunction(*target), tuple(both))
+    return ClauseCondition(tuple(source), conjunction(*target), tuple(both))
 
 
 def _exact(merging: Merging, text: str) -> Predicate | None:
@@ -285,9 +287,9 @@ def _is_one_sided(merging: Merging, clause: MergeClause) -> bool:
 def _task_clause(
     merging: Merging,
     clause: MergeClause,
-    condition: Condition,
+    condition: ClauseCondition,
     types: dict[str, str],
-    columns: Columns,
+    columns: StagedColumns,
     fixed: dict[str, pa.Array],
 ) -> TaskClause:
     target = merging.target
@@ -313,7 +315,7 @@ def _compares(merging: Merging, one: Compared, types: dict[str, str]) -> bool:
 
 
 def _comparison(
-    merging: Merging, one: Compared, types: dict[str, str], columns: Columns
+    merging: Merging, one: Compared, types: dict[str, str], columns: StagedColumns
 ) -> Comparison:
     kind = _comparison_type(merging, one, types)
     assert kind is not None
@@ -353,7 +355,7 @@ def _constants(merging: Merging, clause: MergeClause) -> dict[str, pa.Array] | N
 
 
 def _matching(
-    merging: Merging, join: KeyJoin, types: dict[str, str], columns: Columns
+    merging: Merging, join: KeyJoin, types: dict[str, str], columns: StagedColumns
 ) -> Matching | None:
     spark = {column.name: column.type for column in merging.target.columns}
     keys = []

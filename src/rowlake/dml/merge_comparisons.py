@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowlake.conditions.token_groups import is_operand, operator_at
-from rowlake.sqltext.lexer import Kind
+from rowlake.sqltext.lexer import TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def operands(whole: str, tokens: Sequence[Token]) -> tuple[str, str, str] | None
     Whatever binds less than a comparison (OR, NOT, IS …) must stand in brackets.
     """
     at = operator_at(tokens)
-    if at is None or tokens[at].kind is not Kind.SYMBOL:
+    if at is None or tokens[at].kind is not TokenKind.SYMBOL:
         return None
     left, right = tokens[:at], tokens[at + 1 :]
     if not is_operand(left) or not is_operand(right):

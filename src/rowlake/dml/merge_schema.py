@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rowlake.dml.operations import Merge
     from rowlake.dml.target import RowTarget
     from rowlake.model.handle import TableHandle
-    from rowlake.sqltext.names import Name, Names
+    from rowlake.sqltext.names import Name, NameRules
     from rowlake.sqltext.types import Type
 
 _WIDER = {"int": ("long",), "float": ("double",)}
@@ -77,7 +77,7 @@ def _taken(target: RowTarget, statement: Merge, source: MergeSource) -> list[str
     )
 
 
-def _grown(path: Name, held: Type, given: Type, names: Names) -> Iterator[Growth]:
+def _grown(path: Name, held: Type, given: Type, names: NameRules) -> Iterator[Growth]:
     """Yield what makes a column hold another type too; nothing where that cannot be."""
     if isinstance(held, Struct) and isinstance(given, Struct):
         for new in given.fields:

@@ -20,7 +20,7 @@ from rowlake.errors import InternalError
 from rowlake.plan.tasks import scan_tasks
 from rowlake.query.run import moment_of, run_query
 from rowlake.rowlevel.staging import PlainRows, ScanRows
-from rowlake.sqltext.lexer import Kind, Lexer, quote
+from rowlake.sqltext.lexer import Lexer, TokenKind, quote
 from rowlake.sqltext.spark_types import type_text
 from rowlake.verbs.plain_parquet import FileSource
 from rowlake.verbs.read import Request, frame, planned
@@ -205,7 +205,7 @@ def _is_same(one: TableHandle, other: TableHandle) -> bool:
 
 def _dotted(text: str) -> tuple[str, ...]:
     """Return the parts of a name; none where the text is anything else."""
-    tokens = [token for token in Lexer(text).all() if token.kind is not Kind.END]
+    tokens = [token for token in Lexer(text).all() if token.kind is not TokenKind.END]
     is_name = len(tokens) % 2 == 1 and all(token.text == "." for token in tokens[1::2])
     if not is_name or not all(token.is_name for token in tokens[::2]):
         return ()

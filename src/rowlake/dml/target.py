@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rowlake.conditions.store_assignment import Assignment as Assigning
+from rowlake.conditions.store_assignment import StoreAssignment as Assigning
 from rowlake.conditions.target_columns import target_columns
 from rowlake.dml.join_sides import requalified
 from rowlake.dml.options import for_write
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
     from rowlake.query.lookup import TableLookup
-    from rowlake.sqltext.names import Name, Names
+    from rowlake.sqltext.names import Name, NameRules
     from rowlake.verbs.write import WriteOptions
 
 
@@ -60,11 +60,11 @@ class RowTarget:
         return target_columns(self.engine, self.view.schema)
 
     @property
-    def names(self) -> Names:
+    def names(self) -> NameRules:
         """How the session compares names, and its time zone."""
         return self.lookup.names
 
-    def short(self, text: str, names: Names | None = None) -> str:
+    def short(self, text: str, names: NameRules | None = None) -> str:
         """Return a text in which columns that a full name qualifies go by the short one."""
         for name in self.written:
             text = requalified(text, name, self.visible, names or self.names)

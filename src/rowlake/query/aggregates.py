@@ -18,7 +18,7 @@ from rowlake.conditions.reader import ConditionReader, Pushed
 from rowlake.conditions.token_groups import column_path, split_commas
 from rowlake.model.schema import type_name
 from rowlake.query.scope import Resolver, Scope
-from rowlake.sqltext.lexer import Kind, Token, quote
+from rowlake.sqltext.lexer import Token, TokenKind, quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from rowlake.model.predicate import Predicate
     from rowlake.model.schema import Schema
-    from rowlake.query.shape import Block, Query, Reference
-    from rowlake.sqltext.names import Names
+    from rowlake.query.shape import QueryBlock, QueryShape, Reference
+    from rowlake.sqltext.names import NameRules
 
 Edit = tuple[int, int, str]
 
@@ -92,7 +92,7 @@ class Splitter:
         tokens: list[Token],
         reference: Reference,
         schema: Schema,
-        names: Names,
+        names: NameRules,
         arguments: Mapping[str | int, Any],
     ) -> None:
         scope = Scope((reference,))
@@ -101,7 +101,7 @@ class Splitter:
         self.reader = ConditionReader(self.resolve, arguments)
         self.work = _Work()
 
-    def split(self, block: Block, query: Query | None) -> tuple[Aggregation, list[Edit]]:
+    def split(self, block: QueryBlock, query: QueryShape | None) -> tuple[Aggregation, list[Edit]]:
         """Return the aggregation and the edits; NotSplit where the block is not split.
 
         `query` is the query that the block alone makes up: its ORDER BY is read too.
@@ -127,7 +127,7 @@ class Splitter:
     def _span(self, span: tuple[int, int]) -> list[Token]:
         return self.tokens[slice(*span)]
 
-    def _check(self, block: Block, query: Query | None) -> None:
+    def _check(self, block: QueryBlock, query: QueryShape | None) -> None:
         whole = self.reference.sampled or self.reference.renamed
         odd = block.distinct or block.hinted or block.lateral_views or block.pivoted
         nested = block.nested or (query is not None and query.nested)
@@ -137,7 +137,7 @@ class Splitter:
         if query is not None and not set(query.tail) <= {"order", "limit", "offset"}:
             raise NotSplit
 
-    def _predicate(self, block: Block) -> Predicate | None:
+    def _predicate(self, block: QueryBlock) -> Predicate | None:
         if "where" not in block.clauses:
             return None
         first, last = block.clauses["where"]
@@ -149,7 +149,7 @@ class Splitter:
 
     # --- GROUP BY
 
-    def _groups(self, block: Block, items: list[Sequence[Token]]) -> list[str]:
+    def _groups(self, block: QueryBlock, items: list[Sequence[Token]]) -> list[str]:
         if "group" not in block.clauses:
             return []
         found: list[str] = []
@@ -160,7 +160,7 @@ class Splitter:
         return found
 
     def _group(self, item: Sequence[Token], items: list[Sequence[Token]]) -> str:
-        if len(item) == 1 and item[0].kind is Kind.NUMBER:
+        if len(item) == 1 and item[0].kind is TokenKind.NUMBER:
             return self._ordinal(item[0], items)
         path = column_path(item)
         if path is None or (len(path) == 1 and path[0].upper() == "ALL"):
@@ -304,14 +304,14 @@ def without_alias(item: Sequence[Token]) -> tuple[Sequence[Token], str | None]:
         return item[:-2], item[-1].value
     if len(item) > 1 and item[-1].is_name and item[-1].word != "END":
         before = item[-2]
-        operand = before.is_name or before.kind in (Kind.NUMBER, Kind.STRING)
+        operand = before.is_name or before.kind in (TokenKind.NUMBER, TokenKind.STRING)
         if before.text == ")" or (operand and before.word not in _SCALARS | {"IS"}):
             return item[:-1], item[-1].value
     return item, None
 
 
 def _is_row_count(token: Token) -> bool:
-    return token.text == "*" or (token.kind is Kind.NUMBER and token.text == "1")
+    return token.text == "*" or (token.kind is TokenKind.NUMBER and token.text == "1")
 
 
 def _is_product(tokens: Sequence[Token], index: int) -> bool:
@@ -319,7 +319,7 @@ def _is_product(tokens: Sequence[Token], index: int) -> bool:
     if tokens[index].text != "*" or index == 0:
         return False
     before = tokens[index - 1]
-    return before.text == ")" or before.is_name or before.kind is Kind.NUMBER
+    return before.text == ")" or before.is_name or before.kind is TokenKind.NUMBER
 
 
 def _is_key(column: pa.Field) -> bool:

@@ -13,7 +13,7 @@ from rowlake.catalog.tables import load_table
 from rowlake.errors import InvalidStatementError, TableNotFoundError
 from rowlake.query.table_names import Target, locate
 from rowlake.sqltext.lexer import readable
-from rowlake.sqltext.names import Names
+from rowlake.sqltext.names import NameRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,16 +33,16 @@ def setting(engine: Engine, key: str, default: str) -> str:
     return str(engine.spark.conf.get(key, default))
 
 
-def names_of(engine: Engine) -> Names:
+def names_of(engine: Engine) -> NameRules:
     """Return how the session compares names, and its time zone; starts a session."""
     sensitive = setting(engine, _CASE_SENSITIVE, "false").lower() == "true"
-    return Names(sensitive, engine.time_zone or None)
+    return NameRules(sensitive, engine.time_zone or None)
 
 
-def names_without_spark(engine: Engine) -> Names:
+def names_without_spark(engine: Engine) -> NameRules:
     """Return the same where a session is there; else Spark's default, and no time zone."""
     sensitive = (engine.setting(_CASE_SENSITIVE) or "false").lower() == "true"
-    return Names(sensitive, engine.setting(_TIME_ZONE))
+    return NameRules(sensitive, engine.setting(_TIME_ZONE))
 
 
 def candidates(workspace: Workspace, parts: Name) -> list[Name]:
@@ -82,7 +82,7 @@ class TableLookup:
         return self.workspace.engine
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> NameRules:
         """How the session compares names, and its time zone."""
         return names_of(self.engine)
 

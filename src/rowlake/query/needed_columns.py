@@ -24,8 +24,8 @@ from rowlake.model.task import (
 )
 from rowlake.query.scope import merged_columns, visible_name
 from rowlake.query.shape import (
-    Block,
-    Query,
+    QueryBlock,
+    QueryShape,
     Reference,
     Span,
     blocks,
@@ -33,7 +33,7 @@ from rowlake.query.shape import (
     queries,
     references_in,
 )
-from rowlake.sqltext.lexer import Kind, Token
+from rowlake.sqltext.lexer import Token, TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -102,7 +102,7 @@ def dotted_at(tokens: list[Token], index: int) -> tuple[list[str], int]:
 
 def _is_star(tokens: list[Token], index: int) -> bool:
     """Return True for a `*` that means columns: not a product, not count(*)."""
-    if tokens[index].text != "*" or tokens[index].kind is not Kind.SYMBOL:
+    if tokens[index].text != "*" or tokens[index].kind is not TokenKind.SYMBOL:
         return False
     before = tokens[index - 1] if index else None
     if before is None or before.word in ("SELECT", "DISTINCT", "ALL"):
@@ -112,11 +112,11 @@ def _is_star(tokens: list[Token], index: int) -> bool:
     return before.text in (",", "*/")
 
 
-def innermost(query: Query, indexes: Iterable[int]) -> dict[int, Block | None]:
+def innermost(query: QueryShape, indexes: Iterable[int]) -> dict[int, QueryBlock | None]:
     """Return the smallest block around each of some tokens."""
     waiting = sorted(blocks(query), key=lambda block: (-block.span[0], block.span[1]))
-    around: list[Block] = []
-    found: dict[int, Block | None] = {}
+    around: list[QueryBlock] = []
+    found: dict[int, QueryBlock | None] = {}
     for index in sorted(indexes):
         while waiting and waiting[-1].span[0] <= index:
             around.append(waiting.pop())
@@ -126,7 +126,7 @@ def innermost(query: Query, indexes: Iterable[int]) -> dict[int, Block | None]:
     return found
 
 
-def fully_read(query: Query, mentions: Mentions) -> set[int]:
+def fully_read(query: QueryShape, mentions: Mentions) -> set[int]:
     """Return the ids of references whose columns all count: stars, NATURAL, PIVOT, TABLE t."""
     found = [b for b in blocks(query) if b.kind == "table" or b.pivoted or merged_columns(b)[1]]
     existing = {id(only) for q in queries(query) if q.exists and (only := q.only_block)}
@@ -139,14 +139,14 @@ def fully_read(query: Query, mentions: Mentions) -> set[int]:
     return {id(reference) for block in found for reference in references_in(block)}
 
 
-def reach_of(query: Query) -> dict[int, list[Span]]:
+def reach_of(query: QueryShape) -> dict[int, list[Span]]:
     """Return where the columns of each reference can be named: its block, and ORDER BY around."""
     found: dict[int, list[Span]] = {}
 
-    def visit(inside: Query, tails: list[Span]) -> None:
+    def visit(inside: QueryShape, tails: list[Span]) -> None:
         tails = [*tails, *inside.tail.values()]
         for operand in inside.operands:
-            if isinstance(operand, Query):
+            if isinstance(operand, QueryShape):
                 visit(operand, tails)
             else:
                 for reference in references_in(operand):
@@ -157,7 +157,7 @@ def reach_of(query: Query) -> dict[int, list[Span]]:
     return found
 
 
-def aliases_in(query: Query) -> set[str]:
+def aliases_in(query: QueryShape) -> set[str]:
     """Return what qualifies columns anywhere in the query, in lower case."""
     found = set[str]()
     for block in blocks(query):

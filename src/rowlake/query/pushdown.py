@@ -17,14 +17,22 @@ from rowlake.model.predicate import TRUE, Predicate, conjunction
 from rowlake.query import needed_columns as columns_room
 from rowlake.query.aggregates import Aggregation, NotSplit, Splitter
 from rowlake.query.scope import rejects_nulls
-from rowlake.query.shape import Block, Query, Reference, TimeTravel, blocks, queries, references_in
+from rowlake.query.shape import (
+    QueryBlock,
+    QueryShape,
+    Reference,
+    TimeTravel,
+    blocks,
+    queries,
+    references_in,
+)
 from rowlake.query.shape_reader import ShapeReader
-from rowlake.query.table_conditions import Gatherer
+from rowlake.query.table_conditions import ConditionFinder
 from rowlake.query.table_names import SchemaLookup, Target, locate
 from rowlake.query.token_reader import AFTER_RELATION, NotFollowed
 from rowlake.sqltext.edits import Edit, spliced
-from rowlake.sqltext.lexer import Kind, Lexer, Token, quote
-from rowlake.sqltext.names import Names
+from rowlake.sqltext.lexer import Lexer, Token, TokenKind, quote
+from rowlake.sqltext.names import NameRules
 from rowlake.sqltext.parameters import Arguments, arguments_of
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class Rewritten:
+class RewrittenQuery:
     """The text over views, and the scans behind them."""
 
     text: str
@@ -66,14 +74,14 @@ class Options:
     `schema_of` gives the schema of a time-travelled target; without it nothing of one is pushed.
     """
 
-    names: Names = field(default_factory=Names)
+    names: NameRules = field(default_factory=NameRules)
     arguments: Arguments = None
     view_prefix: str = "__lake_"
     aggregates: bool = False
     schema_of: Callable[[Target, TimeTravel | None], Schema | None] | None = None
 
 
-def push_down(text: str, lookup: SchemaLookup, options: Options | None = None) -> Rewritten:
+def push_down(text: str, lookup: SchemaLookup, options: Options | None = None) -> RewrittenQuery:
     """Return the scans of a statement and its text over their views.
 
     The statement may be a query or hold one (EXPLAIN, INSERT INTO another table, …).
@@ -89,11 +97,11 @@ def push_down(text: str, lookup: SchemaLookup, options: Options | None = None) -
         return _unfollowed(lexer, lookup, options)
     found = _located(query, lookup)
     if not found:
-        return Rewritten(text)
+        return RewrittenQuery(text)
     made = _Scans(query, lexer, found, options)
     scans = made.scans()
     text = rewritten(lexer, query, found, scans, made.edits)
-    return Rewritten(text, tuple(scans))
+    return RewrittenQuery(text, tuple(scans))
 
 
 Found = list[tuple[Reference, Target]]
@@ -105,7 +113,7 @@ def query_start(tokens: list[Token]) -> int | None:
         return 0
     depth = 0
     for index, token in enumerate(tokens):
-        if token.kind is Kind.SYMBOL:
+        if token.kind is TokenKind.SYMBOL:
             depth += (token.text == "(") - (token.text == ")")
         elif depth == 0 and token.word in ("SELECT", "WITH", "FROM", "VALUES"):
             return index
@@ -114,7 +122,7 @@ def query_start(tokens: list[Token]) -> int | None:
     return None
 
 
-def _located(query: Query, lookup: SchemaLookup) -> Found:
+def _located(query: QueryShape, lookup: SchemaLookup) -> Found:
     found: Found = []
     for block in blocks(query):
         for reference in references_in(block):
@@ -127,7 +135,7 @@ def _located(query: Query, lookup: SchemaLookup) -> Found:
 class _Scans:
     """The scans of one query."""
 
-    def __init__(self, query: Query, lexer: Lexer, found: Found, options: Options) -> None:
+    def __init__(self, query: QueryShape, lexer: Lexer, found: Found, options: Options) -> None:
         self.query, self.tokens, self.found, self.options = query, lexer.all(), found, options
         self.arguments = arguments_of(self.tokens, options.arguments)
         self.schemas = {id(r): s for r, t in found if (s := self._schema(r, t)) is not None}
@@ -135,7 +143,7 @@ class _Scans:
         self.every = [r for block in blocks(query) for r in references_in(block)]
         self.queries = {id(one): q for q in queries(query) if (one := q.only_block) is not None}
         self.edits: list[Edit] = []
-        self.gatherer = Gatherer(query, self.tokens, self.schemas, options.names)
+        self.finder = ConditionFinder(query, self.tokens, self.schemas, options.names)
 
     def _schema(self, reference: Reference, target: Target) -> Schema | None:
         if reference.travel is None and target.is_current:
@@ -186,7 +194,7 @@ class _Scans:
         """Return what the conditions around a reference say of its table."""
         block = self.owners[id(reference)]
         parts: list[Predicate] = []
-        for condition in self.gatherer.conditions(reference, block, schema):
+        for condition in self.finder.conditions(reference, block, schema):
             reader = ConditionReader(condition.resolve, self.arguments)
             for part in conjuncts(self.tokens[slice(*condition.span)]):
                 pushed = reader.read(part)
@@ -201,7 +209,9 @@ class _Scans:
 # --- the text
 
 
-def rewritten(lexer: Lexer, query: Query, found: Found, scans: list[Scan], more: list[Edit]) -> str:
+def rewritten(
+    lexer: Lexer, query: QueryShape, found: Found, scans: list[Scan], more: list[Edit]
+) -> str:
     """Return the text with views in the place of the tables."""
     edits = list(more)
     bare = {id(r) for b in blocks(query) if b.kind == "table" for r in references_in(b)}
@@ -239,7 +249,7 @@ def _shortened_names(tokens: list[Token], references: list[Reference]) -> list[E
 
 
 def _hidden_metadata(
-    tokens: list[Token], query: Query, found: Found, scans: list[Scan]
+    tokens: list[Token], query: QueryShape, found: Found, scans: list[Scan]
 ) -> list[Edit]:
     """Metadata columns that a statement names are in the view, but a star does not mean them."""
     mentions = columns_room.mentions_in(tokens, [reference for reference, _ in found])
@@ -263,7 +273,7 @@ def _excepting(tokens: list[Token], star: int, names: str) -> Edit:
     return tokens[star].end, tokens[star].end, f" EXCEPT ({names})"
 
 
-def _metadata_of(block: Block, found: Found, scans: list[Scan]) -> list[str]:
+def _metadata_of(block: QueryBlock, found: Found, scans: list[Scan]) -> list[str]:
     own = {id(reference) for reference in references_in(block)}
     return [
         f"{quote(reference.visible_name)}.{quote(column)}"
@@ -277,7 +287,7 @@ def _metadata_of(block: Block, found: Found, scans: list[Scan]) -> list[str]:
 # --- statements that are not followed
 
 
-def _unfollowed(lexer: Lexer, lookup: SchemaLookup, options: Options) -> Rewritten:
+def _unfollowed(lexer: Lexer, lookup: SchemaLookup, options: Options) -> RewrittenQuery:
     """Replace what follows FROM, JOIN and TABLE by name; read all of each."""
     tokens = lexer.all()
     edits: list[Edit] = []
@@ -293,13 +303,13 @@ def _unfollowed(lexer: Lexer, lookup: SchemaLookup, options: Options) -> Rewritt
         scans.append(Scan(view, target))
         alias = "" if _has_alias(tokens[after]) else f" AS {quote(parts[-1])}"
         edits.append((tokens[index + 1].start, tokens[after - 1].end, quote(view) + alias))
-    return Rewritten(spliced(lexer.text, edits), tuple(scans))
+    return RewrittenQuery(spliced(lexer.text, edits), tuple(scans))
 
 
 def _expects_table(tokens: list[Token], index: int) -> bool:
     """Return True for FROM and JOIN, and for TABLE where it reads one (not REFRESH TABLE, …)."""
     if tokens[index].word == "TABLE":
-        return index == 0 or tokens[index - 1].kind is Kind.SYMBOL
+        return index == 0 or tokens[index - 1].kind is TokenKind.SYMBOL
     return tokens[index].word in ("FROM", "JOIN")
 
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from rowlake.conditions.column_lookup import find_column
 from rowlake.model.predicate import And, Leaf, Op, Predicate
 from rowlake.query.shape import (
-    Block,
     CteReference,
     Derived,
-    Hidden,
+    HiddenRelation,
     Join,
     Opaque,
+    QueryBlock,
     Reference,
     Relation,
     Span,
@@ -28,13 +28,13 @@ from rowlake.query.shape import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rowlake.conditions.comparisons import Column
+    from rowlake.conditions.comparisons import ComparedColumn
     from rowlake.model.schema import Schema
-    from rowlake.sqltext.names import Names
+    from rowlake.sqltext.names import NameRules
 
 
 @dataclass(frozen=True)
-class Condition:
+class RelationCondition:
     """A clause that bears on a table: its span, what is in scope, whether nulls must fail it."""
 
     span: Span
@@ -52,7 +52,7 @@ class Scope:
     schemas: dict[int, Schema] = field(default_factory=dict)
 
 
-def conditions_on(target: Relation, block: Block) -> Iterator[Condition]:
+def conditions_on(target: Relation, block: QueryBlock) -> Iterator[RelationCondition]:
     """Yield the clauses of a block whose truth a row of this relation needs, to matter."""
     if getattr(target, "sampled", False) or getattr(target, "renamed", False):
         return
@@ -64,13 +64,13 @@ def conditions_on(target: Relation, block: Block) -> Iterator[Condition]:
         visible, fills = _seen_from_above(path)
         if visible and "where" in block.clauses and not block.pivoted:
             leaves = tuple(leaf for root in block.relations for leaf in visible_leaves(root))
-            yield Condition(block.clauses["where"], leaves, fills)
+            yield RelationCondition(block.clauses["where"], leaves, fills)
 
 
 Step = tuple[Relation, str]
 
 
-def is_filled(target: Relation, block: Block) -> bool | None:
+def is_filled(target: Relation, block: QueryBlock) -> bool | None:
     """Return whether a join of the block may null the columns of a relation; None: out of sight."""
     if getattr(target, "sampled", False) or getattr(target, "renamed", False):
         return None
@@ -90,7 +90,7 @@ def _path_to(reference: Relation, relation: Relation) -> list[Step] | None:
         found = below.pop()
         if found is reference:
             return _steps(found, above)
-        children = {"": found.relation} if isinstance(found, Hidden) else {}
+        children = {"": found.relation} if isinstance(found, HiddenRelation) else {}
         if isinstance(found, Join):
             children = {"left": found.left, "right": found.right}
         for side, child in children.items():
@@ -108,7 +108,7 @@ def _steps(relation: Relation, above: dict[int, Step]) -> list[Step]:
     return steps[::-1]
 
 
-def _join_conditions(path: list[Step]) -> Iterator[Condition]:
+def _join_conditions(path: list[Step]) -> Iterator[RelationCondition]:
     for index, (relation, side) in enumerate(path):
         if not isinstance(relation, Join) or relation.on is None:
             continue
@@ -117,7 +117,7 @@ def _join_conditions(path: list[Step]) -> Iterator[Condition]:
         visible, fills = _seen_from_above(path[index + 1 :])
         if visible:
             both = (*visible_leaves(relation.left), *visible_leaves(relation.right))
-            yield Condition(relation.on, both, fills)
+            yield RelationCondition(relation.on, both, fills)
 
 
 # Sides whose rows must satisfy ON to matter at all.
@@ -137,7 +137,7 @@ def _seen_from_above(path: list[Step]) -> tuple[bool, bool]:
     """Return whether a table's columns show above a path, and whether a join may null them."""
     fills = False
     for relation, side in path:
-        if isinstance(relation, Hidden):
+        if isinstance(relation, HiddenRelation):
             return False, fills
         if isinstance(relation, Join):
             if relation.kind in ("semi", "anti") and side == "right":
@@ -166,11 +166,11 @@ def joins_of(relation: Relation) -> Iterator[Join]:
         if isinstance(found, Join):
             yield found
             below += [found.right, found.left]
-        elif isinstance(found, Hidden):
+        elif isinstance(found, HiddenRelation):
             below.append(found.relation)
 
 
-def merged_columns(block: Block) -> tuple[frozenset[str], bool]:
+def merged_columns(block: QueryBlock) -> tuple[frozenset[str], bool]:
     """Return the names that USING merges, in lower case, and whether a join is NATURAL."""
     joins = [join for relation in block.relations for join in joins_of(relation)]
     names = frozenset(name.lower() for join in joins for name in join.using)
@@ -187,10 +187,10 @@ def visible_name(relation: Relation) -> str | None:
 class Resolver:
     """Resolves names in a clause to the columns of one table; None where not surely its own."""
 
-    def __init__(self, target: Relation, schema: Schema, scope: Scope, names: Names) -> None:
+    def __init__(self, target: Relation, schema: Schema, scope: Scope, names: NameRules) -> None:
         self.target, self.schema, self.scope, self.names = target, schema, scope, names
 
-    def __call__(self, parts: tuple[str, ...]) -> Column | None:
+    def __call__(self, parts: tuple[str, ...]) -> ComparedColumn | None:
         """Return the column that a dotted name means."""
         own = visible_name(self.target)
         qualified = [r for r in self.scope.relations if self._is_called(r, parts[0])]
@@ -212,7 +212,7 @@ class Resolver:
         visible = visible_name(relation)
         return visible is not None and self.names.same(visible, name)
 
-    def _unqualified(self, parts: tuple[str, ...]) -> Column | None:
+    def _unqualified(self, parts: tuple[str, ...]) -> ComparedColumn | None:
         if self.scope.natural or parts[0].lower() in self.scope.merged:
             return None
         for relation in self.scope.relations:
@@ -223,7 +223,7 @@ class Resolver:
                 return None
         return self.find(parts)
 
-    def find(self, path: tuple[str, ...]) -> Column | None:
+    def find(self, path: tuple[str, ...]) -> ComparedColumn | None:
         """Return a column of the table by its path alone."""
         return find_column(self.schema, path, self.names)
 

@@ -65,7 +65,7 @@ class CteReference:
 class Derived:
     """A subquery in a FROM clause."""
 
-    query: Query
+    query: QueryShape
     alias: str | None
     renamed: bool = False
     lateral: bool = False
@@ -77,11 +77,11 @@ class Opaque:
     """A function or VALUES in a FROM clause: what it yields is Spark's to know."""
 
     alias: str | None
-    nested: list[Query] = field(default_factory=list)
+    nested: list[QueryShape] = field(default_factory=list)
 
 
 @dataclass
-class Hidden:
+class HiddenRelation:
     """A join in brackets with an alias of its own, or under PIVOT: names inside do not show."""
 
     relation: Relation
@@ -99,7 +99,7 @@ class Join:
     natural: bool = False
 
 
-Relation = Reference | CteReference | Derived | Opaque | Hidden | Join
+Relation = Reference | CteReference | Derived | Opaque | HiddenRelation | Join
 
 
 @dataclass
@@ -107,13 +107,13 @@ class Cte:
     """One common table expression; `uses` counts the references to it."""
 
     name: str
-    query: Query
+    query: QueryShape
     renamed: bool = False
     uses: int = 0
 
 
 @dataclass
-class Block:
+class QueryBlock:
     """One SELECT (or VALUES, TABLE): its relations and the spans of its clauses.
 
     `clauses` has select, where, group, having, window… by name.
@@ -123,7 +123,7 @@ class Block:
     kind: str = "select"
     relations: list[Relation] = field(default_factory=list)
     clauses: dict[str, Span] = field(default_factory=dict)
-    nested: list[Query] = field(default_factory=list)
+    nested: list[QueryShape] = field(default_factory=list)
     distinct: bool = False
     hinted: bool = False
     lateral_views: bool = False
@@ -131,24 +131,24 @@ class Block:
 
 
 @dataclass
-class Query:
+class QueryShape:
     """Blocks under set operations, with common table expressions and a tail (ORDER BY, LIMIT)."""
 
     ctes: list[Cte] = field(default_factory=list)
-    operands: list[Block | Query] = field(default_factory=list)
+    operands: list[QueryBlock | QueryShape] = field(default_factory=list)
     set_operations: list[str] = field(default_factory=list)
     tail: dict[str, Span] = field(default_factory=dict)
-    nested: list[Query] = field(default_factory=list)
+    nested: list[QueryShape] = field(default_factory=list)
     exists: bool = False
 
     @property
-    def only_block(self) -> Block | None:
+    def only_block(self) -> QueryBlock | None:
         """The block of a query that is one SELECT."""
         only = self.operands[0] if len(self.operands) == 1 else None
-        return only if isinstance(only, Block) else None
+        return only if isinstance(only, QueryBlock) else None
 
 
-def subqueries(relation: Relation) -> Iterator[Query]:
+def subqueries(relation: Relation) -> Iterator[QueryShape]:
     """Yield the queries directly below a relation."""
     for leaf in leaves_of(relation):
         if isinstance(leaf, Derived):
@@ -157,12 +157,12 @@ def subqueries(relation: Relation) -> Iterator[Query]:
             yield from leaf.nested
 
 
-def queries(query: Query) -> Iterator[Query]:
+def queries(query: QueryShape) -> Iterator[QueryShape]:
     """Yield a query and every query in it, outer ones first."""
     yield query
     below = [cte.query for cte in query.ctes] + query.nested
     for operand in query.operands:
-        if isinstance(operand, Query):
+        if isinstance(operand, QueryShape):
             below.append(operand)
         else:
             below += operand.nested
@@ -172,11 +172,11 @@ def queries(query: Query) -> Iterator[Query]:
         yield from queries(found)
 
 
-def blocks(query: Query) -> Iterator[Block]:
+def blocks(query: QueryShape) -> Iterator[QueryBlock]:
     """Yield every block, outer ones first."""
     for found in queries(query):
         for operand in found.operands:
-            if isinstance(operand, Block):
+            if isinstance(operand, QueryBlock):
                 yield operand
 
 
@@ -187,13 +187,13 @@ def leaves_of(relation: Relation) -> Iterator[Relation]:
         found = below.pop()
         if isinstance(found, Join):
             below += [found.right, found.left]
-        elif isinstance(found, Hidden):
+        elif isinstance(found, HiddenRelation):
             below.append(found.relation)
         else:
             yield found
 
 
-def references_in(block: Block) -> Iterator[Reference]:
+def references_in(block: QueryBlock) -> Iterator[Reference]:
     """Yield the tables by name in a block's own FROM clause."""
     for relation in block.relations:
         for leaf in leaves_of(relation):

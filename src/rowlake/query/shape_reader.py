@@ -1,6 +1,6 @@
 """Tokens of a query to its shape.
 
-Comes in: a text and the token where a query starts. Goes out: a `Query` (`query.shape`).
+Comes in: a text and the token where a query starts. Goes out: a `QueryShape`.
 Follows Spark's grammar for clauses and relations and skips over expressions, into whose
 subqueries it looks. What it does not follow (pipes, IDENTIFIER(…), …) raises `NotFollowed`; the
 caller then leaves the statement unoptimised. A query in brackets is read once: what follows its
@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rowlake.query.shape import (
-    Block,
     Cte,
     CteReference,
     Derived,
-    Hidden,
+    HiddenRelation,
     Join,
     Opaque,
-    Query,
+    QueryBlock,
+    QueryShape,
     Reference,
     Relation,
     Span,
@@ -36,7 +36,7 @@ from rowlake.query.token_reader import (
     TokenReader,
     TooDeep,
 )
-from rowlake.sqltext.lexer import QUERY_STARTS, Kind, Lexer
+from rowlake.sqltext.lexer import QUERY_STARTS, Lexer, TokenKind
 from rowlake.sqltext.limits import MAX_ALL_JOINS, MAX_FOLLOWED, MAX_JOINS
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ class ShapeReader(TokenReader):
 
     # --- queries
 
-    def whole(self) -> Query:
+    def whole(self) -> QueryShape:
         """Return the query from here to the end of the text."""
         query = self.query()
         while self.accept_symbol(";"):
             pass
-        self.need(self.current.kind is Kind.END)
+        self.need(self.current.kind is TokenKind.END)
         return query
 
     @contextmanager
@@ -78,13 +78,13 @@ class ShapeReader(TokenReader):
         finally:
             self.level -= 1
 
-    def query(self) -> Query:
+    def query(self) -> QueryShape:
         """Take a query with its common table expressions, set operations and tail."""
         with self._deeper("query"):
             return self._query()
 
-    def _query(self) -> Query:
-        query = Query()
+    def _query(self) -> QueryShape:
+        query = QueryShape()
         self.scopes.append(query.ctes)
         if self.accept("WITH"):
             self._ctes(query)
@@ -99,11 +99,11 @@ class ShapeReader(TokenReader):
         self.scopes.pop()
         return query
 
-    def _ctes(self, query: Query) -> None:
+    def _ctes(self, query: QueryShape) -> None:
         recursive = self.accept("RECURSIVE")
         while True:
             self.need(self.current.is_name)
-            cte = Cte(self.advance().value, Query())
+            cte = Cte(self.advance().value, QueryShape())
             if recursive:
                 query.ctes.append(cte)
             if self.at("("):
@@ -127,7 +127,7 @@ class ShapeReader(TokenReader):
             kind += " BY NAME"
         return f"{word} {kind}".strip()
 
-    def _operand(self) -> Block | Query:
+    def _operand(self) -> QueryBlock | QueryShape:
         if self.at("("):
             self.index += 1
             query = self.query()
@@ -138,8 +138,8 @@ class ShapeReader(TokenReader):
         block.span = (start, self.index)
         return block
 
-    def _block(self) -> Block:
-        block = Block()
+    def _block(self) -> QueryBlock:
+        block = QueryBlock()
         if self.accept("VALUES"):
             block.kind = "values"
             block.clauses["select"] = self._expression(TAIL | SET_OPERATIONS, block.nested)
@@ -159,11 +159,11 @@ class ShapeReader(TokenReader):
         self._filters(block)
         return block
 
-    def _select(self, block: Block) -> None:
+    def _select(self, block: QueryBlock) -> None:
         if self.at("/*+"):
             block.hinted = True
             while not self.accept_symbol("*/"):
-                self.need(self.current.kind is not Kind.END)
+                self.need(self.current.kind is not TokenKind.END)
                 self.index += 1
         self.need(self.current.word != "TRANSFORM" or self.peek(1).text != "(" or self.is_call())
         block.distinct = self.current.word == "DISTINCT"
@@ -171,7 +171,7 @@ class ShapeReader(TokenReader):
             self.index += 1
         block.clauses["select"] = self._expression(CLAUSES, block.nested)
 
-    def _from(self, block: Block) -> None:
+    def _from(self, block: QueryBlock) -> None:
         while True:
             block.relations.append(self._relation(block))
             if not self.accept_symbol(","):
@@ -180,7 +180,7 @@ class ShapeReader(TokenReader):
             block.lateral_views = True
             self._expression(CLAUSES, block.nested)
 
-    def _filters(self, block: Block) -> None:
+    def _filters(self, block: QueryBlock) -> None:
         if self.accept("WHERE"):
             block.clauses["where"] = self._expression(CLAUSES, block.nested)
         if self.accept("GROUP", "BY"):
@@ -190,7 +190,7 @@ class ShapeReader(TokenReader):
 
     # --- relations
 
-    def _relation(self, block: Block) -> Relation:
+    def _relation(self, block: QueryBlock) -> Relation:
         left, before = self._primary(block), self.joins
         while True:
             if self.joins - before > MAX_JOINS or self.joins > MAX_ALL_JOINS:
@@ -202,7 +202,7 @@ class ShapeReader(TokenReader):
                     self.index += 2
                 self._brackets(block.nested)
                 self._alias()
-                left = Hidden(left)
+                left = HiddenRelation(left)
             elif self._at_join():
                 left = self._join(block, left)
             else:
@@ -211,7 +211,7 @@ class ShapeReader(TokenReader):
     def _at_join(self) -> bool:
         return self.current.word in JOIN_WORDS
 
-    def _join(self, block: Block, left: Relation) -> Join:
+    def _join(self, block: QueryBlock, left: Relation) -> Join:
         natural = self.accept("NATURAL")
         kind = self._join_kind()
         self.need(self.accept("JOIN"))
@@ -238,7 +238,7 @@ class ShapeReader(TokenReader):
             return side.lower()
         return "inner"
 
-    def _primary(self, block: Block) -> Relation:
+    def _primary(self, block: QueryBlock) -> Relation:
         lateral = self.accept("LATERAL")
         if self.at("("):
             return self._bracketed(block, lateral)
@@ -249,7 +249,7 @@ class ShapeReader(TokenReader):
             return self._function()
         return self._named()
 
-    def _bracketed(self, block: Block, lateral: bool) -> Relation:
+    def _bracketed(self, block: QueryBlock, lateral: bool) -> Relation:
         saved = self.index
         query = self._try_query()
         if query is not None:
@@ -263,9 +263,9 @@ class ShapeReader(TokenReader):
         self.need(self.accept_symbol(")"))
         hides = self._sample(block)
         alias, _ = self._alias()
-        return Hidden(relation) if alias or hides else relation
+        return HiddenRelation(relation) if alias or hides else relation
 
-    def _inline_values(self, block: Block) -> Opaque:
+    def _inline_values(self, block: QueryBlock) -> Opaque:
         self.index += 1
         while True:
             if self.at("("):
@@ -281,7 +281,7 @@ class ShapeReader(TokenReader):
         self.need(self.current.word != "IDENTIFIER")
         while not self.at("("):
             self.index += 1
-        nested: list[Query] = []
+        nested: list[QueryShape] = []
         first, last = self._brackets(nested)
         self.need(all(token.word != "TABLE" for token in self.tokens[first:last]))
         return Opaque(self._alias()[0], nested)
@@ -331,7 +331,7 @@ class ShapeReader(TokenReader):
         """Take operands joined by operators: a literal, a call, a cast, an interval."""
         while True:
             token = self.advance()
-            self.need(token.kind is not Kind.END)
+            self.need(token.kind is not TokenKind.END)
             if token.word == "INTERVAL":
                 self.index += 2
             elif token.text == "(":
@@ -339,13 +339,13 @@ class ShapeReader(TokenReader):
                 self._brackets([])
             elif token.is_name and self.at("("):
                 self._brackets([])
-            elif token.is_name and self.current.kind is Kind.STRING:
+            elif token.is_name and self.current.kind is TokenKind.STRING:
                 self.index += 1
             if self.current.text not in ("+", "-", "||"):
                 return
             self.index += 1
 
-    def _sample(self, block: Block | None) -> bool:
+    def _sample(self, block: QueryBlock | None) -> bool:
         if not self.accept("TABLESAMPLE"):
             return False
         if self.accept("SYSTEM") or self.accept("BERNOULLI"):
@@ -370,7 +370,7 @@ class ShapeReader(TokenReader):
     # --- expressions
 
     def _expression(
-        self, stops: frozenset[str], nested: list[Query], *, commas: bool = True
+        self, stops: frozenset[str], nested: list[QueryShape], *, commas: bool = True
     ) -> Span:
         """Skip to a stop word; a closing bracket, a pipe and the end stop too.
 
@@ -378,21 +378,21 @@ class ShapeReader(TokenReader):
         """
         first = self.index
         symbols = (")", ";", "|>") if commas else (")", ";", "|>", ",")
-        while self.current.kind is not Kind.END:
-            if self.current.kind is Kind.SYMBOL and self.current.text in symbols:
+        while self.current.kind is not TokenKind.END:
+            if self.current.kind is TokenKind.SYMBOL and self.current.text in symbols:
                 break
             if self.current.word in stops and not self.is_part_of_expression():
                 break
             self._step(nested)
         return first, self.index
 
-    def _step(self, nested: list[Query]) -> None:
+    def _step(self, nested: list[QueryShape]) -> None:
         if not self.at("("):
             self.index += 1
         elif not self._take_query(nested):
             self._brackets(nested)
 
-    def _take_query(self, nested: list[Query]) -> bool:
+    def _take_query(self, nested: list[QueryShape]) -> bool:
         """Take a query in brackets where there is one."""
         saved = self.index
         query = self._try_query()
@@ -403,7 +403,7 @@ class ShapeReader(TokenReader):
         nested.append(query)
         return True
 
-    def _brackets(self, nested: list[Query]) -> Span:
+    def _brackets(self, nested: list[QueryShape]) -> Span:
         """Take a pair of brackets; return the span inside."""
         self.need(self.at("(") and self.index in self.closing)
         first, last = self.index + 1, self.closing[self.index]
@@ -416,10 +416,10 @@ class ShapeReader(TokenReader):
         self.index += 1
         return first, last
 
-    def _try_query(self) -> Query | None:
+    def _try_query(self) -> QueryShape | None:
         """Take a query in brackets; None (and any place) where it is something else."""
         ahead = 0
-        while self.peek(ahead).text == "(" and self.peek(ahead).kind is Kind.SYMBOL:
+        while self.peek(ahead).text == "(" and self.peek(ahead).kind is TokenKind.SYMBOL:
             ahead += 1
         if self.peek(ahead).word not in QUERY_STARTS or self.peek(ahead + 1).text in (",", ")"):
             return None

@@ -25,10 +25,10 @@ from rowlake.query.scope import (
     visible_name,
 )
 from rowlake.query.shape import (
-    Block,
     CteReference,
     Derived,
-    Query,
+    QueryBlock,
+    QueryShape,
     Relation,
     Span,
     blocks,
@@ -38,36 +38,38 @@ from rowlake.query.shape import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rowlake.conditions.comparisons import Column
+    from rowlake.conditions.comparisons import ComparedColumn
     from rowlake.sqltext.lexer import Token
-    from rowlake.sqltext.names import Names
+    from rowlake.sqltext.names import NameRules
 
 
 @dataclass(frozen=True)
-class Gathered:
+class FoundCondition:
     """A condition, how its names resolve to the table, and whether nulls must fail it."""
 
     span: Span
-    resolve: Callable[[tuple[str, ...]], Column | None]
+    resolve: Callable[[tuple[str, ...]], ComparedColumn | None]
     must_reject_nulls: bool
 
 
-class Gatherer:
+class ConditionFinder:
     """Finds conditions in one query."""
 
     def __init__(
-        self, query: Query, tokens: list[Token], schemas: dict[int, Schema], names: Names
+        self, query: QueryShape, tokens: list[Token], schemas: dict[int, Schema], names: NameRules
     ) -> None:
         self.tokens, self.schemas, self.names = tokens, schemas, names
         self.sites = dict(_sites(query))
 
-    def conditions(self, relation: Relation, block: Block, schema: Schema) -> Iterator[Gathered]:
+    def conditions(
+        self, relation: Relation, block: QueryBlock, schema: Schema
+    ) -> Iterator[FoundCondition]:
         """Yield the conditions on a relation of a block, which has these columns."""
         merged, natural = merged_columns(block)
         for condition in conditions_on(relation, block):
             scope = Scope(condition.scope, merged, natural, self.schemas)
             resolver = Resolver(relation, schema, scope, self.names)
-            yield Gathered(condition.span, resolver, condition.must_reject_nulls)
+            yield FoundCondition(condition.span, resolver, condition.must_reject_nulls)
         site = self.sites.get(id(block))
         filled = is_filled(relation, block)
         if site is None or filled is None or not self._is_transparent(block):
@@ -75,24 +77,26 @@ class Gatherer:
         outputs = self._outputs(block, relation, schema)
         shown = Schema(pa.schema([c.field.with_name(name) for name, c in outputs.items()]))
         for found in self.conditions(*site, shown):
-            yield Gathered(
+            yield FoundCondition(
                 found.span, _translated(found, outputs), found.must_reject_nulls or filled
             )
 
-    def _is_transparent(self, block: Block) -> bool:
+    def _is_transparent(self, block: QueryBlock) -> bool:
         """Return True where a row that comes out depends on no other row of the block."""
         words = {token.word for token in self.tokens[slice(*block.span)]}
         grouped = "group" in block.clauses or "having" in block.clauses
         return not (grouped or block.pivoted or block.kind != "select" or "OVER" in words)
 
-    def _outputs(self, block: Block, relation: Relation, schema: Schema) -> dict[str, Column]:
+    def _outputs(
+        self, block: QueryBlock, relation: Relation, schema: Schema
+    ) -> dict[str, ComparedColumn]:
         """Return the columns of a relation that a block passes on as they are, by name."""
         merged, natural = merged_columns(block)
         leaves = tuple(leaf for root in block.relations for leaf in visible_leaves(root))
         resolve = Resolver(
             relation, schema, Scope(leaves, merged, natural, self.schemas), self.names
         )
-        found: list[tuple[str, Column | None]] = []
+        found: list[tuple[str, ComparedColumn | None]] = []
         for item in split_commas(self.tokens[slice(*block.clauses["select"])]):
             found += self._passed(item, block, relation, schema, resolve)
         lowered = [name.lower() for name, _ in found]
@@ -105,11 +109,11 @@ class Gatherer:
     def _passed(
         self,
         item: Sequence[Token],
-        block: Block,
+        block: QueryBlock,
         relation: Relation,
         schema: Schema,
         resolve: Resolver,
-    ) -> list[tuple[str, Column | None]]:
+    ) -> list[tuple[str, ComparedColumn | None]]:
         if self._is_star_of(item, block, relation):
             return [(name, resolve.find((name,))) for name in schema.arrow.names]
         expression, alias = without_alias(item)
@@ -118,7 +122,7 @@ class Gatherer:
         name = alias or (path[-1] if path else None)
         return [] if name is None else [(name, column)]
 
-    def _is_star_of(self, item: Sequence[Token], block: Block, relation: Relation) -> bool:
+    def _is_star_of(self, item: Sequence[Token], block: QueryBlock, relation: Relation) -> bool:
         if len(item) == 1 and item[0].text == "*":
             return block.relations == [relation] and not block.lateral_views
         name = visible_name(relation)
@@ -128,9 +132,9 @@ class Gatherer:
 
 
 def _translated(
-    found: Gathered, outputs: dict[str, Column]
-) -> Callable[[tuple[str, ...]], Column | None]:
-    def resolve(parts: tuple[str, ...]) -> Column | None:
+    found: FoundCondition, outputs: dict[str, ComparedColumn]
+) -> Callable[[tuple[str, ...]], ComparedColumn | None]:
+    def resolve(parts: tuple[str, ...]) -> ComparedColumn | None:
         column = found.resolve(parts)
         if column is None:
             return None
@@ -140,7 +144,7 @@ def _translated(
     return resolve
 
 
-def _sites(query: Query) -> Iterator[tuple[int, tuple[Relation, Block]]]:
+def _sites(query: QueryShape) -> Iterator[tuple[int, tuple[Relation, QueryBlock]]]:
     """Yield where the rows of a block are read from: (id of the block, (relation, its block))."""
     for block in blocks(query):
         for root in block.relations:
@@ -151,7 +155,7 @@ def _sites(query: Query) -> Iterator[tuple[int, tuple[Relation, Block]]]:
                     yield id(only), (relation, block)
 
 
-def _read_by(relation: Relation) -> Query | None:
+def _read_by(relation: Relation) -> QueryShape | None:
     """Return the query whose rows a relation reads, alone and unchanged."""
     if isinstance(relation, Derived):
         return None if relation.renamed or relation.sampled else relation.query

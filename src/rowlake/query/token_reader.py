@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowlake.sqltext.lexer import QUERY_STARTS, Kind, Lexer, Token
+from rowlake.sqltext.lexer import QUERY_STARTS, Lexer, Token, TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ class TokenReader:
 
     def at(self, symbol: str) -> bool:
         """Return True where this symbol comes next."""
-        return self.current.kind is Kind.SYMBOL and self.current.text == symbol
+        return self.current.kind is TokenKind.SYMBOL and self.current.text == symbol
 
     def accept(self, *words: str) -> bool:
         """Take these keywords where they come next."""
@@ -82,7 +82,7 @@ class TokenReader:
     def is_call(self) -> bool:
         """Return True where TRANSFORM(…) is the function; a script has USING after it."""
         depth, ahead = 0, 1
-        while self.peek(ahead).kind is not Kind.END:
+        while self.peek(ahead).kind is not TokenKind.END:
             text = self.peek(ahead).text
             depth += (text == "(") - (text == ")")
             ahead += 1
@@ -126,8 +126,8 @@ def _closing(tokens: Sequence[Token]) -> dict[int, int]:
     found: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):
-        if token.kind is Kind.SYMBOL and token.text == "(":
+        if token.kind is TokenKind.SYMBOL and token.text == "(":
             opened.append(index)
-        elif token.kind is Kind.SYMBOL and token.text == ")" and opened:
+        elif token.kind is TokenKind.SYMBOL and token.text == ")" and opened:
             found[opened.pop()] = index
     return found

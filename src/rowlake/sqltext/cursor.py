@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from rowlake.errors import InvalidStatementError
 from rowlake.sqltext.expression_end import end_of_expression
-from rowlake.sqltext.lexer import Kind, Lexer, Token
+from rowlake.sqltext.lexer import Lexer, Token, TokenKind
 
 _LONGEST_NUMBER = 40
 
@@ -79,7 +79,7 @@ class Cursor:
 
     def at_symbol(self, symbol: str) -> bool:
         """Return True where this symbol comes next."""
-        return self.current.kind is Kind.SYMBOL and self.current.text == symbol
+        return self.current.kind is TokenKind.SYMBOL and self.current.text == symbol
 
     def accept_symbol(self, symbol: str) -> bool:
         """Take this symbol where it comes next."""
@@ -97,9 +97,9 @@ class Cursor:
     def at_end(self) -> bool:
         """Return True where only semicolons are left."""
         ahead = 0
-        while self.peek(ahead).kind is Kind.SYMBOL and self.peek(ahead).text == ";":
+        while self.peek(ahead).kind is TokenKind.SYMBOL and self.peek(ahead).text == ";":
             ahead += 1
-        return self.peek(ahead).kind is Kind.END
+        return self.peek(ahead).kind is TokenKind.END
 
     def expect_end(self) -> None:
         """Raise unless the statement is over."""
@@ -130,14 +130,14 @@ class Cursor:
 
     def string(self, what: str = "a string") -> str:
         """Take a string literal."""
-        if self.current.kind is not Kind.STRING:
+        if self.current.kind is not TokenKind.STRING:
             self.expected(what)
         return self.advance().value
 
     def integer(self, what: str = "a whole number") -> int:
         """Take a whole number."""
         text = self.current.text
-        if self.current.kind is not Kind.NUMBER or not text.rstrip("Ll").isdecimal():
+        if self.current.kind is not TokenKind.NUMBER or not text.rstrip("Ll").isdecimal():
             self.expected(what)
         if len(text) > _LONGEST_NUMBER:
             self.fail("The number is too long")
@@ -167,7 +167,7 @@ class Cursor:
         """Take the text from an opening bracket to the one that closes it."""
         first, depth = self.expect_symbol("("), 1
         while depth:
-            if self.current.kind is Kind.END:
+            if self.current.kind is TokenKind.END:
                 self.fail("A bracket is not closed", first)
             depth += self.at_symbol("(") - self.at_symbol(")")
             last = self.advance()
@@ -191,7 +191,7 @@ def properties(cursor: Cursor) -> dict[str, str]:
 
 def property_key(cursor: Cursor) -> str:
     """Take the key of a property: a string, or a dotted name (parts may be numbers)."""
-    if cursor.current.kind is Kind.STRING:
+    if cursor.current.kind is TokenKind.STRING:
         return cursor.advance().value
     parts = [_key_part(cursor)]
     while cursor.at_symbol(".") or cursor.at_symbol("-"):
@@ -200,16 +200,16 @@ def property_key(cursor: Cursor) -> str:
 
 
 def _key_part(cursor: Cursor) -> str:
-    if cursor.current.kind is Kind.NUMBER:
+    if cursor.current.kind is TokenKind.NUMBER:
         return cursor.advance().text
     return cursor.name("the key of a property")
 
 
 def _property_value(cursor: Cursor) -> str:
     token = cursor.current
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return cursor.advance().value
-    if token.kind is Kind.NUMBER:
+    if token.kind is TokenKind.NUMBER:
         return cursor.advance().text
     if token.word in ("TRUE", "FALSE"):
         return cursor.advance().word.lower()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from rowlake.errors import InvalidStatementError
-from rowlake.sqltext.lexer import Kind, Lexer, Token
+from rowlake.sqltext.lexer import Lexer, Token, TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -40,7 +40,7 @@ class _Walk:
 
     def end(self) -> int:
         token = self.lexer.token(self.index)
-        while token.kind is not Kind.END and not self._stops(token):
+        while token.kind is not TokenKind.END and not self._stops(token):
             self._take(token)
             self.index += 1
             token = self.lexer.token(self.index)
@@ -60,11 +60,11 @@ class _Walk:
         return self.lexer.token(self.index - 1).text if self.index else ""
 
     def _stops(self, token: Token) -> bool:
-        if token.kind is Kind.SYMBOL and token.text in _CLOSED_BY:
+        if token.kind is TokenKind.SYMBOL and token.text in _CLOSED_BY:
             return all(opened.text != _CLOSED_BY[token.text] for opened in self.open)
         if self.open:
             return False
-        if token.kind is Kind.SYMBOL:
+        if token.kind is TokenKind.SYMBOL:
             return token.text in (",", ";")
         return token.word in self.stop_words and not self._is_name()
 
@@ -76,9 +76,9 @@ class _Walk:
         return not self.has_operand and (after.word in self.stop_words or _follows_operand(after))
 
     def _take(self, token: Token) -> None:
-        if token.kind is Kind.SYMBOL:
+        if token.kind is TokenKind.SYMBOL:
             self._take_symbol(token)
-        elif token.kind is Kind.WORD:
+        elif token.kind is TokenKind.WORD:
             self._take_word(token)
         else:
             self.has_operand = True
@@ -121,6 +121,6 @@ class _Walk:
 
 def _follows_operand(token: Token) -> bool:
     """Return True for what can only come after an operand."""
-    if token.kind is Kind.SYMBOL:
+    if token.kind is TokenKind.SYMBOL:
         return token.text not in _UNARY
-    return token.kind is Kind.END or token.word in _INFIX
+    return token.kind is TokenKind.END or token.word in _INFIX

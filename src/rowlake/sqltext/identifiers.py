@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.sqltext.cursor import Cursor
 from rowlake.sqltext.edits import spliced
-from rowlake.sqltext.lexer import Kind, Lexer, quote_parts
+from rowlake.sqltext.lexer import Lexer, TokenKind, quote_parts
 
 if TYPE_CHECKING:
     from rowlake.sqltext.lexer import Token
@@ -34,9 +34,9 @@ def with_identifiers(text: str, arguments: Any = None) -> str:
 
 
 def _given(token: Token, arguments: Any) -> str | None:
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return token.value
-    if token.kind is Kind.PARAMETER and isinstance(arguments, Mapping):
+    if token.kind is TokenKind.PARAMETER and isinstance(arguments, Mapping):
         found = arguments.get(token.text[1:])
         return found if isinstance(found, str) else None
     return None

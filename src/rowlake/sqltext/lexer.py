@@ -18,7 +18,7 @@ from rowlake.errors import InvalidStatementError
 from rowlake.sqltext.limits import MAX_DEPTH, MAX_OPERATORS, MAX_TOKENS, MAX_TYPE_DEPTH
 
 
-class Kind(enum.Enum):
+class TokenKind(enum.Enum):
     """What a token is."""
 
     WORD = "word"
@@ -34,7 +34,7 @@ class Kind(enum.Enum):
 class Token:
     """One token: `text` as written, between `start` and `end` of the statement."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
@@ -42,19 +42,19 @@ class Token:
     @cached_property
     def word(self) -> str:
         """The upper-case keyword that this may be; empty where it cannot be one."""
-        return self.text.upper() if self.kind is Kind.WORD else ""
+        return self.text.upper() if self.kind is TokenKind.WORD else ""
 
     @property
     def is_name(self) -> bool:
         """Return True for what can be a part of a name."""
-        return self.kind in (Kind.WORD, Kind.QUOTED)
+        return self.kind in (TokenKind.WORD, TokenKind.QUOTED)
 
     @cached_property
     def value(self) -> str:
         """The name without its quotes, the string with its escapes resolved, or the text."""
-        if self.kind is Kind.QUOTED:
+        if self.kind is TokenKind.QUOTED:
             return self.text[1:-1].replace("``", "`")
-        if self.kind is Kind.STRING:
+        if self.kind is TokenKind.STRING:
             return _string_value(self.text)
         return self.text
 
@@ -72,7 +72,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_KINDS = dict(Kind.__members__)
+_KINDS = dict(TokenKind.__members__)
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
@@ -168,14 +168,14 @@ class Lexer:
     def token(self, index: int) -> Token:
         """Return the token at an index; past the end, the END token."""
         while index >= len(self._tokens):
-            if self._tokens and self._tokens[-1].kind is Kind.END:
+            if self._tokens and self._tokens[-1].kind is TokenKind.END:
                 return self._tokens[-1]
             self._tokens.append(self._next())
         return self._tokens[index]
 
     def all(self) -> list[Token]:
         """Return every token, END included."""
-        while not self._tokens or self._tokens[-1].kind is not Kind.END:
+        while not self._tokens or self._tokens[-1].kind is not TokenKind.END:
             self._tokens.append(self._next())
         return self._tokens
 
@@ -191,12 +191,12 @@ class Lexer:
                 return token
             if match[0] == "/*":
                 self._skip_comment(start)
-        return Token(Kind.END, "", len(self.text), len(self.text))
+        return Token(TokenKind.END, "", len(self.text), len(self.text))
 
     def _check(self, token: Token) -> None:
         """Refuse what is beyond the limits of a statement."""
-        mark = token.text if token.kind is Kind.SYMBOL else ""
-        if token.kind is Kind.WORD and len(token.text) <= _LONGEST_MARK:
+        mark = token.text if token.kind is TokenKind.SYMBOL else ""
+        if token.kind is TokenKind.WORD and len(token.text) <= _LONGEST_MARK:
             mark = token.word
         if mark not in _MARKS:
             self._nesting.skip()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from rowlake.sqltext.lexer import Kind, Token
+from rowlake.sqltext.lexer import Token, TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,11 +59,11 @@ def literal_of(tokens: Sequence[Token], arguments: Mapping[str | int, Any]) -> L
 
 
 def _single(token: Token, arguments: Mapping[str | int, Any]) -> Literal | None:
-    if token.kind is Kind.NUMBER:
+    if token.kind is TokenKind.NUMBER:
         return number(token.text)
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return Literal("string", token.value)
-    if token.kind is Kind.PARAMETER:
+    if token.kind is TokenKind.PARAMETER:
         key = token.text[1:] or token.start
         return from_python(arguments[key]) if key in arguments else None
     if token.word in ("TRUE", "FALSE"):
@@ -72,9 +72,9 @@ def _single(token: Token, arguments: Mapping[str | int, Any]) -> Literal | None:
 
 
 def _double(first: Token, second: Token) -> Literal | None:
-    if first.text in ("-", "+") and second.kind is Kind.NUMBER:
+    if first.text in ("-", "+") and second.kind is TokenKind.NUMBER:
         return number(second.text, negative=first.text == "-")
-    if second.kind is not Kind.STRING:
+    if second.kind is not TokenKind.STRING:
         return None
     if first.word == "X" and first.end == second.start:
         return _binary(second.value)

@@ -12,7 +12,7 @@ Name = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Names:
+class NameRules:
     """How names are compared and what the session's time zone is."""
 
     case_sensitive: bool = False

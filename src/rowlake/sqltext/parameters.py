@@ -7,7 +7,7 @@ from typing import Any
 
 from rowlake.errors import InvalidStatementError
 from rowlake.sqltext.edits import spliced
-from rowlake.sqltext.lexer import Kind, Lexer, Token
+from rowlake.sqltext.lexer import Lexer, Token, TokenKind
 
 Arguments = Mapping[str, Any] | list[Any] | tuple[Any, ...] | None
 
@@ -29,7 +29,7 @@ def with_named_arguments(text: str, arguments: Any) -> tuple[str, Any]:
     """Return a statement in which every `?` has a name, and the arguments by these names."""
     if not arguments or isinstance(arguments, Mapping):
         return text, arguments
-    marks = [token for token in Lexer(text).all() if token.kind is Kind.PARAMETER]
+    marks = [token for token in Lexer(text).all() if token.kind is TokenKind.PARAMETER]
     marks = [token for token in marks if token.text == "?"]
     if len(marks) != len(arguments):
         raise InvalidStatementError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rowlake.errors import InvalidStatementError
-from rowlake.sqltext.lexer import Kind, Lexer
+from rowlake.sqltext.lexer import Lexer, TokenKind
 
 _QUOTES = "'\"`"
 
@@ -17,7 +17,7 @@ def split_statements(text: str) -> tuple[list[str], str]:
     statements: list[str] = []
     start = 0
     for token in tokens:
-        if token.kind is Kind.SYMBOL and token.text == ";":
+        if token.kind is TokenKind.SYMBOL and token.text == ";":
             statements.append(text[start : token.start].strip())
             start = token.end
     left = text[start:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowlake.sqltext.lexer import Kind
+from rowlake.sqltext.lexer import TokenKind
 
 if TYPE_CHECKING:
     from rowlake.sqltext.cursor import Cursor
@@ -67,7 +67,7 @@ def take_transform(cursor: Cursor) -> tuple[str, tuple[str, ...]]:
 
 
 def _take_numbered(cursor: Cursor, word: str) -> tuple[str, tuple[str, ...]]:
-    if cursor.current.kind is Kind.NUMBER:
+    if cursor.current.kind is TokenKind.NUMBER:
         at = cursor.current
         number = cursor.integer()
         cursor.expect_symbol(",")

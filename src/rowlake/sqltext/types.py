@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rowlake.sqltext.cursor import Cursor
-from rowlake.sqltext.lexer import Kind, quote, string_literal
+from rowlake.sqltext.lexer import TokenKind, quote, string_literal
 from rowlake.sqltext.limits import MAX_TYPE_DEPTH
 
 
@@ -191,7 +191,7 @@ def _raw_arguments(cursor: Cursor) -> str:
         return ""
     start = cursor.advance().start
     while not cursor.at_symbol(")"):
-        if cursor.current.kind is Kind.END:
+        if cursor.current.kind is TokenKind.END:
             cursor.expected(")")
         cursor.advance()
     return cursor.text[start : cursor.advance().end]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rowlake.conditions.store_assignment import (
-    Assignment,
     SourceColumn,
+    StoreAssignment,
     TargetColumn,
     assigned,
     converted,
@@ -25,24 +25,26 @@ def source(*columns):
 
 
 def test_columns_by_position():
-    found = assigned(source(("a", "int"), ("b", "string"), ("c", "bigint")), TABLE, Assignment("t"))
+    found = assigned(
+        source(("a", "int"), ("b", "string"), ("c", "bigint")), TABLE, StoreAssignment("t")
+    )
     assert found == ["CAST(__0 AS bigint) AS `id`", "__1 AS `Name`", "CAST(__2 AS int) AS `n`"]
 
 
 def test_a_column_list_leaves_the_rest_to_defaults():
-    how = Assignment("t", columns=("NAME", "id"))
+    how = StoreAssignment("t", columns=("NAME", "id"))
     found = assigned(source(("a", "string"), ("b", "bigint")), TABLE, how)
     assert found == ["__1 AS `id`", "__0 AS `Name`", "CAST(7 AS int) AS `n`"]
 
 
 def test_columns_by_name():
-    how = Assignment("t", by_name=True)
+    how = StoreAssignment("t", by_name=True)
     found = assigned(source(("N", "int"), ("ID", "bigint")), TABLE, how)
     assert found == ["__1 AS `id`", "CAST(NULL AS string) AS `Name`", "__0 AS `n`"]
 
 
 def test_static_partition_values():
-    how = Assignment("t", static={"n": "1 + 1"})
+    how = StoreAssignment("t", static={"n": "1 + 1"})
     found = assigned(source(("a", "bigint"), ("b", "string")), TABLE, how)
     assert found[2] == "CAST(1 + 1 AS int) AS `n`"
 
@@ -61,7 +63,7 @@ def test_static_partition_values():
 )
 def test_mismatches(columns, how, message):
     with pytest.raises(SchemaMismatchError, match=message):
-        assigned(source(*columns), TABLE, Assignment("t", **how))
+        assigned(source(*columns), TABLE, StoreAssignment("t", **how))
 
 
 ALLOWED = {
@@ -101,17 +103,19 @@ REFUSED = {
 
 @pytest.mark.parametrize(("one", "other"), sorted(ALLOWED))
 def test_allowed(one, other):
-    assert converted("e", one, TargetColumn("c", other), Assignment("t")) == f"CAST(e AS {other})"
+    assert (
+        converted("e", one, TargetColumn("c", other), StoreAssignment("t")) == f"CAST(e AS {other})"
+    )
 
 
 @pytest.mark.parametrize(("one", "other"), sorted(REFUSED))
 def test_refused(one, other):
     with pytest.raises(SchemaMismatchError):
-        converted("e", one, TargetColumn("c", other), Assignment("t"))
+        converted("e", one, TargetColumn("c", other), StoreAssignment("t"))
 
 
 def test_structs_by_name():
-    how = Assignment("t", by_name=True)
+    how = StoreAssignment("t", by_name=True)
     found = converted("e", "struct<b:int,a:int>", TargetColumn("c", "struct<a:bigint,b:int>"), how)
     assert found == (
         "IF(e IS NULL, NULL, named_struct('a', CAST(e.`a` AS BIGINT), 'b', CAST(e.`b` AS INT)))"
@@ -119,7 +123,7 @@ def test_structs_by_name():
 
 
 def test_structs_by_name_are_checked_by_name():
-    how = Assignment("t", by_name=True)
+    how = StoreAssignment("t", by_name=True)
     target = TargetColumn("c", "struct<a:string,b:int>")
     assert "named_struct" in converted("e", "struct<b:int,a:string>", target, how)
     assert "CAST(NULL AS STRING)" in converted("e", "struct<b:int>", target, how)
@@ -129,7 +133,7 @@ def test_structs_by_name_are_checked_by_name():
 
 
 def test_overflow_is_checked_where_the_session_would_not():
-    how = Assignment("t", ansi=False)
+    how = StoreAssignment("t", ansi=False)
     found = converted("e", "bigint", TargetColumn("c", "int"), how)
     assert "BETWEEN -2147483648 AND 2147483647" in found
     assert "raise_error" in found

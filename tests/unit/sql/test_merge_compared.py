@@ -10,13 +10,13 @@ import pytest
 from rowlake.dml.join_sides import Side, Sides
 from rowlake.dml.merge_by_key import _key_join
 from rowlake.dml.merge_comparisons import Compared, compared, is_comparable
-from rowlake.sqltext.lexer import Kind, Lexer
+from rowlake.sqltext.lexer import Lexer, TokenKind
 
 SIDES = Sides(Side("t", ("id", "a", "b", "flag")), Side("s", ("id", "a", "c", "yes", "no")))
 
 
 def found(text: str) -> Compared | None:
-    tokens = [token for token in Lexer(text).all() if token.kind is not Kind.END]
+    tokens = [token for token in Lexer(text).all() if token.kind is not TokenKind.END]
     return compared(text, tokens, SIDES)
 
 

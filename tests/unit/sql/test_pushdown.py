@@ -10,8 +10,8 @@ import pytest
 
 from rowlake.model.predicate import And, Leaf, Op, Or
 from rowlake.model.schema import Schema
-from rowlake.query.pushdown import Options, Rewritten, push_down
-from rowlake.sqltext.names import Names
+from rowlake.query.pushdown import Options, RewrittenQuery, push_down
+from rowlake.sqltext.names import NameRules
 
 T = Schema(
     pa.schema(
@@ -35,8 +35,8 @@ def lookup(parts):
     return LAKE.get(tuple(part.lower() for part in parts))
 
 
-def push(text: str, **options: object) -> Rewritten:
-    names = Names(zone="UTC")
+def push(text: str, **options: object) -> RewrittenQuery:
+    names = NameRules(zone="UTC")
     return push_down(text, lookup, Options(names, **{"view_prefix": "v", **options}))
 
 
@@ -284,7 +284,7 @@ def test_zones():
     schema = Schema(pa.schema([("z", pa.timestamp("us", "UTC")), ("n", pa.timestamp("us"))]))
 
     def pushed(text, zone):
-        options = Options(Names(zone=zone))
+        options = Options(NameRules(zone=zone))
         return (
             push_down(f"SELECT 1 FROM t WHERE {text}", lambda _: schema, options).scans[0].predicate
         )
@@ -330,7 +330,7 @@ def test_joins_only_filter_where_no_row_is_missed(text, expected):
 
 def test_case_sensitive_sessions_tell_names_apart():
     schema = Schema(pa.schema([("a", pa.int32()), ("A", pa.int32())]))
-    strict = Options(Names(case_sensitive=True))
+    strict = Options(NameRules(case_sensitive=True))
     found = push_down("SELECT 1 FROM t WHERE A = 1", lambda _: schema, strict)
     assert found.scans[0].predicate == leaf("A", Op.EQ, 1)
     loose = push_down("SELECT 1 FROM t WHERE A = 1", lambda _: schema)

@@ -16,7 +16,7 @@ from rowlake.conditions.reader import ConditionReader
 from rowlake.model.predicate import And, Leaf, Op, Or, Predicate
 from rowlake.model.schema import Schema
 from rowlake.sqltext.lexer import Lexer
-from rowlake.sqltext.names import Names
+from rowlake.sqltext.names import NameRules
 
 SCHEMA = Schema(
     pa.schema([("x", pa.int32()), ("f", pa.float32()), ("s", pa.string()), ("b", pa.bool_())])
@@ -192,7 +192,7 @@ def test_one_condition_over_a_table():
 def test_pushed_predicates_keep_every_row_that_the_condition_selects(condition, table):
     text, evaluate, known = condition
     known = known and "3000000000" not in text  # not certain beside a float
-    reader = ConditionReader(lambda path: find_column(SCHEMA, path, Names()), {})
+    reader = ConditionReader(lambda path: find_column(SCHEMA, path, NameRules()), {})
     pushed = reader.read(Lexer(text).all()[:-1])
     if pushed is None:
         assert not known

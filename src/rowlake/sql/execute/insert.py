@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.conditions.store_assignment import Assignment, SourceColumn, TargetColumn, assigned
+from rowlake.conditions.store_assignment import (
+    SourceColumn,
+    StoreAssignment,
+    TargetColumn,
+    assigned,
+)
 from rowlake.conditions.target_columns import target_columns
 from rowlake.dml.insert import append_rows, overwrite_rows
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.query.lookup import TableLookup, setting
 from rowlake.query.run import run_query
 from rowlake.sqltext.edits import spliced
-from rowlake.sqltext.lexer import Kind, Lexer, readable
+from rowlake.sqltext.lexer import Lexer, TokenKind, readable
 from rowlake.sqltext.spark_types import type_text
 
 if TYPE_CHECKING:
@@ -54,8 +59,8 @@ def _is_local(statement: Insert) -> bool:
     return first.word == "VALUES" and len(statement.query) <= _LOCAL_TEXT
 
 
-def _assignment(lookup: TableLookup, statement: Insert, handle: TableHandle) -> Assignment:
-    return Assignment(
+def _assignment(lookup: TableLookup, statement: Insert, handle: TableHandle) -> StoreAssignment:
+    return StoreAssignment(
         handle.name,
         statement.columns,
         statement.by_name,
@@ -65,7 +70,7 @@ def _assignment(lookup: TableLookup, statement: Insert, handle: TableHandle) -> 
     )
 
 
-def fitted(frame: Any, columns: list[TargetColumn], how: Assignment) -> Any:
+def fitted(frame: Any, columns: list[TargetColumn], how: StoreAssignment) -> Any:
     """Return a frame with the table's columns, as store assignment makes them."""
     fields = frame.schema.fields
     references = [f"__{index}" for index in range(len(fields))]
@@ -89,7 +94,7 @@ def with_defaults(statement: Insert, columns: list[TargetColumn]) -> str:
     wanted.sort(key=lambda column: names.index(column.name.lower()) if names else 0)
     edits, depth, position = [], 0, 0
     for index, token in enumerate(tokens):
-        if token.kind is Kind.SYMBOL and token.text in "()":
+        if token.kind is TokenKind.SYMBOL and token.text in "()":
             depth += 1 if token.text == "(" else -1
             position = 0 if depth == 1 and token.text == "(" else position
         elif token.text == "," and depth == 1:

@@ -18,7 +18,7 @@ from rowlake.model.schema import DOC, WRITE_DEFAULT
 from rowlake.secrets import redacted, without_passwords
 from rowlake.sql.tables import need_table
 from rowlake.sqltext.lexer import quote, quote_parts, readable, string_literal
-from rowlake.sqltext.names import Names
+from rowlake.sqltext.names import NameRules
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -199,7 +199,7 @@ def _detail_rows(lake: Lake, table: Table) -> list[tuple[str, str, str | None]]:
 
 
 def _describe_column(lake: Lake, table: Table, view: TableView, path: Name) -> pa.Table:
-    column = find_column(view.schema, path, Names())
+    column = find_column(view.schema, path, NameRules())
     if column is None:
         raise InvalidStatementError(f"Table {table.name} has no column {readable(path)}.")
     wanted = type(view.schema)(pa.schema([column.field]))

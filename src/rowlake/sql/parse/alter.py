@@ -28,7 +28,7 @@ from rowlake.sql.parse.create import NAMESPACE_WORDS
 from rowlake.sql.parse.refs import take_create_ref, take_drop_ref
 from rowlake.sql.statements import AlterNamespace, Passthrough, Statement
 from rowlake.sqltext.cursor import Cursor, properties, property_key
-from rowlake.sqltext.lexer import Kind
+from rowlake.sqltext.lexer import TokenKind
 from rowlake.sqltext.terms import SortTerm, take_partition_term, take_sort_terms
 from rowlake.sqltext.types import Field, take_field_rest, take_type
 
@@ -252,6 +252,6 @@ def _take_change_part(cursor: Cursor, change: AlterColumn) -> AlterColumn:
     if cursor.accept("SET", "DEFAULT"):
         return replace(change, default=cursor.skip_expression("COMMENT", "FIRST", "AFTER"))
     after = _take_position(cursor)
-    if after is None or cursor.current.kind is Kind.STRING:
+    if after is None or cursor.current.kind is TokenKind.STRING:
         cursor.expected("TYPE, COMMENT, SET, DROP, FIRST or AFTER")
     return replace(change, after=after)

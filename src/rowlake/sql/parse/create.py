@@ -16,7 +16,7 @@ from rowlake.sql.statements import (
     Statement,
 )
 from rowlake.sqltext.cursor import Cursor, properties
-from rowlake.sqltext.lexer import Kind
+from rowlake.sqltext.lexer import TokenKind
 from rowlake.sqltext.terms import PartitionTerm, take_partition_term
 from rowlake.sqltext.types import Field, take_field_rest
 
@@ -165,7 +165,7 @@ def _take_partitioning(cursor: Cursor, clauses: _Clauses) -> None:
 
 def _at_typed_column(cursor: Cursor) -> bool:
     """Return True at `name type`, as Hive writes partition columns."""
-    return cursor.current.is_name and cursor.peek().kind is Kind.WORD
+    return cursor.current.is_name and cursor.peek().kind is TokenKind.WORD
 
 
 def _take_buckets(cursor: Cursor, clauses: _Clauses) -> None:

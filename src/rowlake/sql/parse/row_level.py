@@ -27,7 +27,7 @@ from rowlake.dml.operations import (
     qualifiers,
 )
 from rowlake.sqltext.cursor import Cursor, take_value
-from rowlake.sqltext.lexer import Kind, quote, readable
+from rowlake.sqltext.lexer import TokenKind, quote, readable
 
 if TYPE_CHECKING:
     from rowlake.sqltext.lexer import Token
@@ -165,7 +165,7 @@ def _skip_travel(cursor: Cursor) -> None:
     cursor.accept("FOR")
     cursor.expect_one(*_TRAVEL)
     cursor.expect("AS", "OF")
-    if cursor.current.kind in (Kind.STRING, Kind.NUMBER):
+    if cursor.current.kind in (TokenKind.STRING, TokenKind.NUMBER):
         cursor.advance()
     else:
         cursor.skip_expression("AS", "ON")

@@ -20,7 +20,7 @@ from rowlake.sql.statements import (
     Use,
 )
 from rowlake.sqltext.cursor import Cursor, property_key
-from rowlake.sqltext.lexer import Kind
+from rowlake.sqltext.lexer import TokenKind
 
 if TYPE_CHECKING:
     from rowlake.sqltext.names import Name
@@ -59,7 +59,7 @@ def _take_namespace(cursor: Cursor) -> Name | None:
 
 def _take_pattern(cursor: Cursor) -> str | None:
     liked = cursor.accept("LIKE")
-    if liked or cursor.current.kind is Kind.STRING:
+    if liked or cursor.current.kind is TokenKind.STRING:
         return cursor.string("a pattern")
     return None
 

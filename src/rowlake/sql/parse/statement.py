@@ -25,7 +25,7 @@ from rowlake.sql.parse.write import (
 )
 from rowlake.sql.statements import Passthrough, Query, Statement
 from rowlake.sqltext.cursor import Cursor
-from rowlake.sqltext.lexer import Kind
+from rowlake.sqltext.lexer import TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ def parse(text: str) -> Statement:
     _check_unicode(text)
     cursor = Cursor(text)
     first = cursor.current
-    if first.kind is Kind.END:
+    if first.kind is TokenKind.END:
         raise InvalidStatementError("The statement is empty", statement=text, position=0)
     if first.word == "WITH":
         return parse_with(cursor) or Query(text)

@@ -18,7 +18,7 @@ from rowlake.sql.statements import (
     Truncate,
     Vacuum,
 )
-from rowlake.sqltext.lexer import Kind
+from rowlake.sqltext.lexer import TokenKind
 
 if TYPE_CHECKING:
     from rowlake.sqltext.cursor import Cursor
@@ -94,9 +94,9 @@ def _take_insert_columns(cursor: Cursor) -> tuple[str, ...] | None:
 def parse_with(cursor: Cursor) -> Statement | None:
     """WITH … before INSERT, DELETE, UPDATE or MERGE; None where it is a query."""
     start, depth = cursor.current.start, 0
-    while cursor.current.kind is not Kind.END:
+    while cursor.current.kind is not TokenKind.END:
         token = cursor.current
-        depth += (token.text == "(") - (token.text == ")") if token.kind is Kind.SYMBOL else 0
+        depth += (token.text == "(") - (token.text == ")") if token.kind is TokenKind.SYMBOL else 0
         if depth == 0 and cursor.peek(-1).text == ")":
             if token.word == "INSERT":
                 return parse_insert(cursor, cursor.text[start : token.start])
@@ -152,7 +152,7 @@ def parse_vacuum(cursor: Cursor) -> Statement:
     cursor.expect("VACUUM")
     name, hours = cursor.dotted_name(_TABLE), None
     if cursor.accept("RETAIN"):
-        if cursor.current.kind is not Kind.NUMBER:
+        if cursor.current.kind is not TokenKind.NUMBER:
             cursor.expected("a number of hours")
         hours = float(cursor.advance().text)
         cursor.expect_one("HOURS", "HOUR")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FileSource:
+class IngestSource:
     """A directory of data files; `spark_table` is the name of Spark's table over it."""
 
     location: str
@@ -128,11 +128,11 @@ def _count(name: str, value: int) -> pa.Table:
     return pa.table({name: pa.array([value], pa.int64())})
 
 
-def source_of(lake: Lake, name: str) -> FileSource:
+def source_of(lake: Lake, name: str) -> IngestSource:
     """Return the directory that a source's name means."""
     levels = levels_of(name)
     if len(levels) == 2 and levels[0].upper() in FORMATS:
-        return FileSource(levels[1], levels[0].upper())
+        return IngestSource(levels[1], levels[0].upper())
     text = ".".join(map(quote, levels))
     facts = _facts(lake, text)
     provider = facts.get("provider", "").upper()
@@ -141,7 +141,7 @@ def source_of(lake: Lake, name: str) -> FileSource:
             f"{readable(levels)} is a {facts.get('provider') or 'table without files'}: only "
             f"tables of {', '.join(FORMATS)} files and directories (parquet.`/path`) are taken."
         )
-    return FileSource(facts["location"], provider, text)
+    return IngestSource(facts["location"], provider, text)
 
 
 def _facts(lake: Lake, table: str) -> dict[str, str]:
