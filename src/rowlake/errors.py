@@ -131,9 +131,10 @@ class CardinalityError(RowlakeError):
 class CommitConflictError(RowlakeError):
     """A concurrent commit makes this one invalid; the table is as the other left it.
 
-    `retryable`: planned anew on what the other left, the operation may land at once. False where
-    the commit was tried for as long as the table's properties say, or what it was for is gone.
-    `same_rows`: what stood in the way changed no rows (a compaction, an upgrade of the format).
+    `retryable`: planned again on what the other left, the operation may land at once. False where
+    the commit was tried for as long as the table's properties say (`gave_up`), or what it was for
+    is gone. `same_rows`: what stood in the way changed no rows (a compaction, an upgrade of the
+    format). The next step in the text follows from these.
     """
 
     def __init__(
@@ -146,15 +147,28 @@ class CommitConflictError(RowlakeError):
         files: Sequence[str] = (),
         retryable: bool = False,
         same_rows: bool = False,
+        gave_up: bool = False,
     ) -> None:
         self.operation, self.table, self.cause = operation, table, without_passwords(cause)
         self.snapshot_id, self.files = snapshot_id, tuple(files)
-        self.retryable, self.same_rows = retryable, same_rows
+        self.retryable, self.same_rows, self.gave_up = retryable, same_rows, gave_up
         named = f": {shown(files)}" if files else ""
         super().__init__(
             f"Cannot commit {operation} to {table}: {cause}{named}. "
-            f"Table unchanged by this operation; run it again."
+            f"Table unchanged by this operation; {self.next_step}."
         )
+
+    @property
+    def next_step(self) -> str:
+        """What to do about it."""
+        if self.retryable or self.same_rows:
+            return "run it again"
+        if self.gave_up:
+            return (
+                "run it again when fewer others write, or raise commit.retry.num-retries and "
+                "commit.retry.total-timeout-ms"
+            )
+        return "look at what the other left before you run it again"
 
 
 class CommitStateUnknownError(RowlakeError):

@@ -58,10 +58,24 @@ GOLDEN: list[tuple[RowlakeError, dict[str, object], str]] = [
             "snapshot 812 (overwrite) removed 4 data files that it read",
             snapshot_id=812,
             files=["a", "b", "c", "d"],
+            retryable=True,
         ),
         {"operation": "MERGE", "table": "db.orders", "snapshot_id": 812, "files": tuple("abcd")},
         "Cannot commit MERGE to db.orders: snapshot 812 (overwrite) removed 4 data files that it "
         "read: a, b, c and 1 more. Table unchanged by this operation; run it again.",
+    ),
+    (
+        CommitConflictError("append", "db.orders", "5 attempts lost", gave_up=True),
+        {"retryable": False, "gave_up": True},
+        "Cannot commit append to db.orders: 5 attempts lost. Table unchanged by this operation; run "
+        "it again when fewer others write, or raise commit.retry.num-retries and "
+        "commit.retry.total-timeout-ms.",
+    ),
+    (
+        CommitConflictError("append", "db.orders", "branch audit was dropped"),
+        {"retryable": False, "gave_up": False},
+        "Cannot commit append to db.orders: branch audit was dropped. Table unchanged by this "
+        "operation; look at what the other left before you run it again.",
     ),
     (
         CommitStateUnknownError("db.orders", 9917, "the catalog answered 504"),

@@ -36,5 +36,5 @@ def commit_metadata(
         return outcome.handle
     if isinstance(outcome, Unknown):
         raise CommitStateUnknownError(handle.name, None, outcome.cause)
-    retryable = outcome.retryable if isinstance(outcome, Refused) else True
-    raise CommitConflictError(operation, handle.name, outcome.cause, retryable=retryable)
+    gave_up = not isinstance(outcome, Refused)
+    raise CommitConflictError(operation, handle.name, outcome.cause, gave_up=gave_up)

@@ -82,7 +82,7 @@ def commit_or_raise(
     storage.delete(written)
     if isinstance(outcome, Conflict):
         lost = f"{committed.retries + 1} attempts lost against other writers ({outcome.cause})"
-        raise CommitConflictError(operation, handle.name, lost)
+        raise CommitConflictError(operation, handle.name, lost, gave_up=True)
     raise CommitConflictError(
         operation,
         handle.name,
@@ -114,7 +114,7 @@ def commit_all_or_raise(catalog: HoldingCatalog) -> None:
     discard(catalog)
     if isinstance(outcome, Conflict):
         lost = f"{commit.retries + 1} attempts lost against other writers ({outcome.cause})"
-        raise CommitConflictError("the transaction", names, lost)
+        raise CommitConflictError("the transaction", names, lost, gave_up=True)
     raise CommitConflictError(
         f"the {outcome.operation} of a transaction",
         outcome.table,

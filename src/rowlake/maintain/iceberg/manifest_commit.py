@@ -68,10 +68,8 @@ class ManifestCommit:
             raise CommitStateUnknownError(handle.name, token, outcome.cause)
         if not isinstance(outcome, Landed):
             self.storage.delete(self.written)
-            retryable = outcome.retryable if isinstance(outcome, Refused) else True
-            raise CommitConflictError(
-                self.operation, handle.name, outcome.cause, retryable=retryable
-            )
+            gave_up = not isinstance(outcome, Refused)
+            raise CommitConflictError(self.operation, handle.name, outcome.cause, gave_up=gave_up)
         if self._done is None:
             raise InternalError(f"{self.operation} of {handle.name} landed without an attempt.")
         made = token if self._done.replaced.num_rows else None
