@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     from rowlake.dml import options as write_options
     from rowlake.lake import Lake
     from rowlake.maintain.autopilot import auto
+    from rowlake.model import table_schema
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
+    from rowlake.model.table_schema import TableSchema, TableSpec
     from rowlake.model.view import SnapshotInfo
     from rowlake.query import lookup as lookups
     from rowlake.query import refusals
@@ -46,6 +48,7 @@ else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (auto,) = deferred("rowlake.maintain.autopilot", "auto")
     (merge_builder,) = deferred("rowlake", "merge_builder")
+    (table_schema,) = deferred("rowlake.model", "table_schema")
     (upserting,) = deferred("rowlake.rowlevel", "upsert")
     (pushed,) = deferred("rowlake.conditions", "pushed")
     change, insert, operations, python_arguments, write_options = deferred(
@@ -94,14 +97,19 @@ class Table(Maintenance):
         return self._handle
 
     @property
-    def schema(self) -> Any:
-        """The current schema (PyIceberg's `Schema`)."""
-        return self.to_pyiceberg().schema()
+    def schema(self) -> TableSchema:
+        """The current schema; `to_pyiceberg().schema()` is PyIceberg's."""
+        return table_schema.table_schema(self.handle.view().schema)
 
     @property
-    def spec(self) -> Any:
-        """The current partition spec (PyIceberg's `PartitionSpec`)."""
-        return self.to_pyiceberg().spec()
+    def spec(self) -> TableSpec:
+        """The current partitioning; `to_pyiceberg().spec()` is PyIceberg's."""
+        return table_schema.table_spec(self.handle.view())
+
+    @property
+    def format(self) -> str:
+        """The table format (`iceberg`)."""
+        return self._handle.format.name
 
     @property
     def properties(self) -> dict[str, str]:

@@ -67,8 +67,8 @@ GOLDEN: list[tuple[RowlakeError, dict[str, object], str]] = [
     (
         CommitConflictError("append", "db.orders", "5 attempts lost", gave_up=True),
         {"retryable": False, "gave_up": True},
-        "Cannot commit append to db.orders: 5 attempts lost. Table unchanged by this operation; run "
-        "it again when fewer others write, or raise commit.retry.num-retries and "
+        "Cannot commit append to db.orders: 5 attempts lost. Table unchanged by this operation; "
+        "run it again when fewer others write, or raise commit.retry.num-retries and "
         "commit.retry.total-timeout-ms.",
     ),
     (

@@ -297,7 +297,9 @@ def test_secrets_are_refused_as_properties(catalog: str | None, tmp_path: Path) 
         for call in (
             lambda: lake.create_table("ns.new", SALES, properties=secret),
             lambda: lake.create_table("ns.t", SALES, properties=secret, replace=True),
-            lambda: lake.catalog.create_table(("ns", "new"), table.schema, properties=secret),
+            lambda: lake.catalog.create_table(
+                ("ns", "new"), table.to_pyiceberg().schema(), properties=secret
+            ),
             lambda: table.set_properties(secret),
             lambda: table.append(sales(1, 9), properties=secret),
             lambda: table.overwrite(sales(1, 9), properties=secret),

@@ -23,6 +23,7 @@ from rowlake.sqltext.names import NameRules
 if TYPE_CHECKING:
     from rowlake.lake import Lake
     from rowlake.model.schema import Schema
+    from rowlake.model.table_schema import FieldType
     from rowlake.model.view import TableView
     from rowlake.sql import statements as s
     from rowlake.sqltext.names import Name
@@ -281,21 +282,19 @@ def _iceberg_types(table: Table) -> dict[str, str]:
     return {field.name: _type_text(field.field_type) for field in table.schema.fields}
 
 
-def _type_text(found: Any) -> str:
-    """Return a PyIceberg type as CREATE TABLE reads it back."""
-    kind = type(found).__name__
-    if kind == "StructType":
+def _type_text(found: FieldType) -> str:
+    """Return a type as CREATE TABLE reads it back."""
+    if found.name == "struct":
         inner = ", ".join(
             f"{quote(f.name)}: {_type_text(f.field_type)}{' NOT NULL' if f.required else ''}"
             for f in found.fields
         )
         return f"STRUCT<{inner}>"
-    if kind == "ListType":
-        return f"ARRAY<{_type_text(found.element_type)}>"
-    if kind == "MapType":
-        return f"MAP<{_type_text(found.key_type)}, {_type_text(found.value_type)}>"
+    if found.fields:
+        inner = ", ".join(_type_text(one.field_type) for one in found.fields)
+        return f"{'MAP' if found.name == 'map' else 'ARRAY'}<{inner}>"
     names = {"long": "BIGINT", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
-    return names.get(str(found), str(found).upper())
+    return names.get(found.name, found.name.upper())
 
 
 def _column_text(field: pa.Field, kind: str) -> str:
