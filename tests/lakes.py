@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from rowlake.lake import Lake, connect
 from rowlake.storage.files import Storage
+from tests.memory_format.lake import forget_stores, memory_lake
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SALES = pa.schema(
@@ -24,8 +27,24 @@ SALES = pa.schema(
 )
 
 
+_format = "iceberg"
+
+
 def make_lake(folder: Path) -> Lake:
-    return connect(warehouse=str(folder))
+    """Open the lake of a folder; `using_format` says of which format its tables are."""
+    return connect(warehouse=str(folder)) if _format == "iceberg" else memory_lake(str(folder))
+
+
+@contextmanager
+def using_format(name: str) -> Iterator[None]:
+    """Have lakes of this table format made inside the block."""
+    global _format
+    before, _format = _format, name
+    try:
+        yield
+    finally:
+        _format = before
+        forget_stores()
 
 
 def sales(count: int, first: int = 0) -> pa.Table:

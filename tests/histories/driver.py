@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pyarrow as pa
 
-from rowlake.catalog.open import open_catalog
 from rowlake.engine.local import as_table
 from rowlake.engine.spark import Engine
-from rowlake.lake import Lake
+from rowlake.lake import connect
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import TRUE
 from rowlake.plan import tasks as plan_tasks
@@ -41,10 +41,12 @@ from tests.histories.operations import (
     named,
 )
 from tests.histories.values import Column, as_arrow, holds, sql_condition
+from tests.lakes import make_lake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rowlake.lake import Lake
     from rowlake.model.result import Result
     from rowlake.model.view import TableView
 
@@ -252,6 +254,7 @@ _RUNNERS: dict[type, Any] = {
 @contextmanager
 def driver_lake(folder: str, catalog: str | None = None) -> Iterator[Lake]:
     """Give a lake with the namespace `db`, whose work is all done in this process."""
-    with Lake(open_catalog(folder, catalog), DriverEngine()) as lake:
+    with connect(folder, catalog) if catalog else make_lake(Path(folder)) as lake:
+        lake.engine = DriverEngine()
         lake.create_namespace("db", if_not_exists=True)
         yield lake
