@@ -1,24 +1,25 @@
-# Bare `make` prints the targets. Every target that needs the environment makes it first.
+# Bare `make` lists the targets. Targets that need the environment create it first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help setup demo test fuzz hostile lint format bench bench-smoke lock clean
+.PHONY: help setup demo test fuzz hostile lint format bench bench-smoke docs lock clean
 
 help:
-	@echo "setup   make $(VENV) with everything for development (Java included, where there is none)"
-	@echo "demo    run rowlake's main job on an embedded lake"
+	@echo "setup   create $(VENV) with everything for development (and Java, if none is installed)"
+	@echo "demo    run a short tour on an embedded lake"
 	@echo "test    run all tests"
-	@echo "fuzz    10,000 random histories of row-level changes; ARGS=\"--seed 7 --steps 12\" (see tools/fuzz.py)"
-	@echo "hostile 1,000 mutations of tables' files; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
+	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--seed 7 --steps 12\" (see tools/fuzz.py)"
+	@echo "hostile mutate table files 1,000 times and read them; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
 	@echo "lint    ruff, mypy and import-linter"
-	@echo "format  let ruff format and fix"
-	@echo "bench   compare with the peers; ARGS=\"...\" picks cases (see bench/)"
-	@echo "bench-smoke  count files, bytes, jobs and shuffles against bench/expected.json"
-	@echo "lock    pin the dependencies anew in requirements/dev.lock"
-	@echo "clean   remove what the targets made"
+	@echo "format  format and fix with ruff"
+	@echo "bench   compare with other engines; ARGS=\"...\" selects cases (see bench/)"
+	@echo "bench-smoke  compare counts of files, bytes, jobs and shuffles with bench/expected.json"
+	@echo "docs    regenerate docs/spec-map.md from the tests' spec markers"
+	@echo "lock    update the pinned dependencies in requirements/dev.lock"
+	@echo "clean   remove everything the targets created"
 
 setup: $(STAMP)
 
@@ -53,6 +54,9 @@ bench: $(STAMP)
 
 bench-smoke: $(STAMP)
 	@$(BIN)/python -m bench.smoke $(ARGS)
+
+docs: $(STAMP)
+	$(BIN)/python tools/spec_map.py
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.10 \

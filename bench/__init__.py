@@ -1,1 +1,1 @@
-"""The measuring bench: rowlake beside its peers, on the same data, in one run."""
+"""Benchmarks: rowlake and its peers, on the same data, in one run."""

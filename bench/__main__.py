@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m bench", description="Measure rowlake beside its peers, in one run."
+        prog="python -m bench", description="Measure rowlake and its peers in one run."
     )
     parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run (default: all)")
     parser.add_argument("--rows", type=int, help="rows of the bench table")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies rows and buckets")
     parser.add_argument("--rounds", type=int, help="measured rounds per case")
     parser.add_argument("--peers", nargs="*", default=[], metavar="PEER", help="only these peers")
-    parser.add_argument("--full", action="store_true", help="the long form: more rounds, all rows")
+    parser.add_argument("--full", action="store_true", help="long run: more rounds, all rows")
     parser.add_argument(
-        "--docs", action="store_true", help="put the figures into docs/benchmarks.md"
+        "--docs", action="store_true", help="write the figures into docs/benchmarks.md"
     )
-    parser.add_argument("--list", action="store_true", help="show the cases and peers and stop")
+    parser.add_argument("--list", action="store_true", help="list the cases and peers, then exit")
     parsed = parser.parse_args(arguments)
     unknown = [name for name in parsed.cases if name not in CASES]
     if unknown:
@@ -48,7 +48,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     known = [*PEERS, *EDITORS]
     strangers = [name for name in parsed.peers if name not in known]
     if strangers:
-        parser.error(f"unknown peer {strangers[0]!r}; the peers are {', '.join(known)}")
+        parser.error(f"unknown peer {strangers[0]!r}; expected one of: {', '.join(known)}")
     return parsed
 
 
@@ -85,7 +85,7 @@ def run_case(lab: Lab, case: Case, console: Console) -> Outcome:
 
 
 def agreement(outcome: Outcome) -> str:
-    """Return in words whether the systems ended with the same rows."""
+    """Return text that says whether the systems ended with the same rows."""
     if not outcome.truths:
         return "no rows to compare"
     if outcome.disagreements:
@@ -95,7 +95,7 @@ def agreement(outcome: Outcome) -> str:
 
 
 def run(options: Options, console: Console) -> tuple[list[Outcome], Path]:
-    """Run the cases and return what they gave and the file that keeps it."""
+    """Run the cases; return their outcomes and the results file."""
     lab = Lab(options)
     outcomes: list[Outcome] = []
     try:
@@ -143,7 +143,7 @@ def main(arguments: list[str]) -> int:
         peers=tuple(parsed.peers),
         full=parsed.full,
     )
-    # Asked to end, a run keeps what it has measured, as after Ctrl-C.
+    # On SIGTERM a run keeps what it has measured, as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     outcomes, path = run(options, console)
     if parsed.docs:

@@ -1,8 +1,8 @@
-"""What a case is made of.
+"""The parts of a benchmark case.
 
 A case names its contestants; each contestant is a system with the steps it does in a round.
-`bench.rounds` runs them in turns. A step's `truth` turns its answer into a value that must be
-equal for all systems that took the step in the same round.
+`bench.rounds` interleaves them. A step's `truth` turns its answer into a value that must be equal
+for all systems that took the step in the same round.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Step:
     """One measured act.
 
-    `before` is done before the clock starts; `facts`, asked after it has stopped, join the
-    sample's.
+    `before` runs before the clock starts; `facts`, called after it has stopped, are added to the
+    sample.
     """
 
     name: str
@@ -35,10 +35,10 @@ class Step:
 class Contestant:
     """A system in a case.
 
-    `prepare` (which is told the round; below 0 it is warm-up) and `finish` are outside the
-    measured time of a round; `close` is called when the case is over for this system. A slow
-    system may take at most `max_rounds`; one that starts a fresh process each time, or has run
-    the like before, needs no warm-up rounds.
+    `prepare` (called with the round; below 0 is warm-up) and `finish` are outside the measured time
+    of a round; `close` is called when the case is over for this system. A slow system may take at
+    most `max_rounds`; one that starts a fresh process each time, or has run similar work before,
+    needs no warm-up rounds.
     """
 
     system: str

@@ -1,8 +1,8 @@
-"""What the rounds of the row-level cases change: the rows of a source, always the same.
+"""Source rows of the row-level cases, the same in every run.
 
-Comes in: the bench data, a workload, a round. Goes out: the source rows as Arrow. An updated
-row is the table's row with six columns made new, so that a MERGE that sets those six and an
-upsert of whole rows end with the same table; inserted rows have tickets that no row had before.
+Comes in: the bench data, a workload, a round. Goes out: the source rows as Arrow. An updated row is
+the table's row with new values in six columns, so that a MERGE that sets those six and an upsert of
+whole rows end with the same table; inserted rows have tickets that no row had before.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ SET_COLUMNS = (
     "ss_net_profit",
     "ss_updated",
 )
-# New tickets of round r start so far behind the last old one.
+# New tickets of round r start this far after the last old one.
 TICKETS_PER_ROUND = 10_000_000
 LATER_US = 86_400_000_000
 
 
 @dataclass(frozen=True)
 class Workload:
-    """How many rows of which buckets a round updates, and how many it adds to each of them.
+    """How many rows of which buckets a round updates, and how many it inserts into each.
 
     `updates` is a count per bucket where it is whole, else a share of the bucket's rows;
     `buckets` is the share of the buckets that are touched, evenly apart.

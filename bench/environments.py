@@ -1,7 +1,7 @@
 """Environments of their own for what must not meet the project's packages.
 
-Made with uv at the first need, under the cache; the stamp names what they hold, so that a change
-of versions makes them anew.
+Created with uv on first use, under the cache; the stamp names what they hold, so that a change of
+versions recreates them.
 """
 
 from __future__ import annotations

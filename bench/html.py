@@ -42,10 +42,10 @@ def write_report(results: Path, plots: Path, captions: dict[str, str], target: P
 
 def page(results: dict[str, Any], plots: Path, captions: dict[str, str]) -> str:
     parts = [
-        "<h1>rowlake beside its peers</h1>",
+        "<h1>rowlake and its peers</h1>",
         f"<p>{escape(run_line(results['run']))}</p>",
-        "<p>Systems run in turns on the same data, in the same run. Figures are medians over the "
-        "rounds; CPU is that of the whole process tree.</p>",
+        "<p>Systems are interleaved, on the same data, in the same run. Figures are medians over "
+        "the rounds; CPU is that of the whole process tree.</p>",
         "<h2>Targets</h2>",
         targets_table(results["targets"]),
         *(["<h2>Plots</h2>"] if captions else []),
@@ -58,14 +58,16 @@ def page(results: dict[str, Any], plots: Path, captions: dict[str, str]) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>rowlake beside its peers</title><style>{STYLE}</style></head>"
+        f"<title>rowlake and its peers</title><style>{STYLE}</style></head>"
         f"<body>{''.join(parts)}</body></html>\n"
     )
 
 
 def targets_table(targets: Iterable[dict[str, Any]]) -> str:
     rows = "".join(target_row(target) for target in targets)
-    heads = "<th>target</th><th class=n>ours</th><th class=n>beside</th><th class=n>ratio</th>"
+    heads = (
+        "<th>target</th><th class=n>ours</th><th class=n>compared with</th><th class=n>ratio</th>"
+    )
     return f"<table><tr>{heads}<th>outcome</th></tr>{rows}</table>"
 
 
@@ -131,7 +133,7 @@ def step_row(step: str, found: dict[str, Any], base: float | None) -> str:
 
 
 def remarks(case: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what a reader must know of a case beyond its figures."""
+    """Return notes on a case: agreement, failures."""
     found: list[tuple[str, str]] = []
     wrong = [truth for truth in case["truths"] if not truth["equal"]]
     if wrong:

@@ -1,6 +1,6 @@
 """What the cases of one run share: options, data, one Spark session, the peers.
 
-Everything is made at the first need, so that a case without Spark starts none.
+Everything is created on first use, so that a case without Spark starts none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent
 CACHE = ROOT / ".cache"
-# After so many seconds a run of everything takes at most so many rounds, to end in 25 minutes.
+# After this many seconds a run of everything is limited to this many rounds, to end in 25 minutes.
 LATE = ((11 * 60, 3), (14 * 60, 2), (17 * 60, 1))
 
 
@@ -149,5 +149,5 @@ def only_run(cache: Path) -> IO[str]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.close()
-        raise SystemExit("another run of the bench is under way; wait for its end") from None
+        raise SystemExit("another benchmark run is in progress; wait until it ends") from None
     return lock

@@ -24,7 +24,7 @@ END = "<!-- figures: end -->"
 
 
 def write_document(results: Path, document: Path = DOCUMENT) -> None:
-    """Put the figures of a results file into the document, and its plots beside it."""
+    """Write the figures of a results file into the document, and its plots next to it."""
     text = document.read_text()
     head, rest = text.split(BEGIN, 1)
     tail = rest.split(END, 1)[1]
@@ -114,7 +114,7 @@ def targets_section(targets: list[dict[str, Any]]) -> str:
         )
         for target in targets
     ]
-    return "### Targets\n\n" + table(("target", "ours", "beside", "ratio", "outcome"), rows)
+    return "### Targets\n\n" + table(("target", "ours", "compared with", "ratio", "outcome"), rows)
 
 
 def _beside(target: dict[str, Any]) -> str:

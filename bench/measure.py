@@ -81,7 +81,7 @@ class Reported:
 
 
 class Watch:
-    """Looks at the process tree while work runs: what it used, peak memory, workers that end."""
+    """Samples the process tree while work runs: usage, peak memory, workers that end."""
 
     def __init__(self) -> None:
         self.start_bytes = 0

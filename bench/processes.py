@@ -41,7 +41,7 @@ class Tree:
         self._parents: dict[int, int] = {}
 
     def pids(self) -> list[int]:
-        """Return the ids of the living, parents before their children."""
+        """Return the ids of live processes, parents before their children."""
         living = [int(name) for name in os.listdir(PROC) if name.isdigit()]  # noqa: PTH208
         for pid in living:
             if pid not in self._parents:
@@ -130,7 +130,7 @@ class Forgotten:
         self._seen: dict[int, Usage] = {}
 
     def look(self, pids: list[int]) -> None:
-        """Note what the children of forgetful processes among these have used by now."""
+        """Note what the children of processes that ignore SIGCHLD have used so far."""
         for parent in pids:
             children = self._tree.children_of(parent, pids)
             if children and forgets_children(parent):
@@ -140,7 +140,7 @@ class Forgotten:
                         self._seen[child] = seen
 
     def used_by_the_ended(self) -> Usage:
-        """Return what those used, from their birth on, that were seen and are no more."""
+        """Return what ended processes used, from their start, as far as they were seen."""
         living = set(self._tree.pids())
         ended = [seen for pid, seen in self._seen.items() if pid not in living]
         return sum(ended, Usage())

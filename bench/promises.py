@@ -11,7 +11,7 @@ DELTA = ("delta-dv", "delta")
 def times_less(
     factor: float, text: str, case: str, step: str, system: str, against: tuple[str, ...]
 ) -> Target:
-    """Return the promise to cost so many times less than the best of the peers."""
+    """Return the promise to cost this many times less than the best of the peers."""
     return Target(
         f"{text}: at least {factor:g}× less than the best of {', '.join(against)}",
         case,

@@ -1,4 +1,4 @@
-"""What a run leaves to look at: plots and the HTML report beside its results file."""
+"""Plots and the HTML report of a run, next to its results file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLOTS = "plots"
 
 
 def publish(results: Path, cache: Path, console: Console) -> Path:
-    """Draw the plots and write the report; without plots where matplotlib cannot be had."""
+    """Draw the plots and write the report; without plots if matplotlib cannot be installed."""
     folder = results.parent / PLOTS
     # Plots of an earlier run would pass for this one's.
     shutil.rmtree(folder, ignore_errors=True)

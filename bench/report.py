@@ -1,4 +1,4 @@
-"""What a run shows: lines while it goes, tables at its end."""
+"""Terminal output of a run: lines while it runs, tables at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"met": "green", "not met": "red", "not measured": "yellow"}
 OURS = "rowlake"
-# Ratios shown beside a sample of ours: those to the quickest peers so far.
+# Ratios shown next to a sample of ours: those to the quickest peers so far.
 RATIOS = 3
 
 
@@ -117,7 +117,7 @@ def quantity(metric: str, value: float) -> str:
 
 
 def case_table(outcome: Outcome, title: str, ours: str = OURS) -> Table:
-    """Return the medians of one case, with what each system costs beside ours."""
+    """Return the medians of one case, with each system's cost relative to ours."""
     table = Table(title=title, title_justify="left")
     for column in ("step", "system", "wall", "CPU", f"× {ours}", "peak memory", "read", "facts"):
         table.add_column(column, justify="left" if column in ("step", "system") else "right")
@@ -147,7 +147,7 @@ def _cells(found: Measurement, measurements: Iterable[Measurement], name: str) -
 
 def verdict_table(verdicts: Iterable[Verdict]) -> Table:
     table = Table(title="Targets", title_justify="left")
-    for column in ("target", "ours", "beside", "ratio", ""):
+    for column in ("target", "ours", "compared with", "ratio", ""):
         table.add_column(column, justify="left" if column == "target" else "right")
     for verdict in verdicts:
         table.add_row(
@@ -168,6 +168,6 @@ def _beside(verdict: Verdict) -> str:
 
 
 def without(missing: Iterable[str]) -> str:
-    """Return in words which peers a comparison had to do without."""
+    """Return text that names the peers missing from a comparison."""
     names = ", ".join(missing)
     return f" (without {names})" if names else ""

@@ -1,4 +1,4 @@
-"""What a run leaves: one JSON file with everything that was measured.
+"""The results of a run: one JSON file with all measurements.
 
 Layout: `run` (when, options, machine, versions), `configurations` by system, `cases` (title,
 measurements with all samples and medians, truths, failures), `targets` (outcome and ratio).

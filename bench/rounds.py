@@ -1,9 +1,9 @@
-"""Runs a case: systems in turns, round by round, warm-up first, truth checked every round.
+"""Run a case: systems interleaved, round by round, warm-up first, rows checked every round.
 
-Who starts changes from round to round, so that no system always runs on a machine that
-another has just warmed or tired. A system that fails is out of the case, and the failure is
-part of the result; so is every disagreement on the truth. What a system cannot do yet, or does
-too slowly to wait for, is a note and no failure.
+The order changes from round to round, so that no system always runs right after the same other one.
+A system that fails is out of the case, and the failure is part of the result; so is every
+disagreement on the truth. What a system cannot do yet, or does too slowly to wait for, is a note,
+not a failure.
 """
 
 from __future__ import annotations

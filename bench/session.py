@@ -1,6 +1,6 @@
 """The one Spark session of a run, with the peers' jars and their documented best settings.
 
-All Spark systems share it, so that they share the JVM's warmth, memory and cores.
+All Spark systems share it, and with it a warm JVM, its memory and its cores.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def package_settings(folder: Path, packages: list[str]) -> dict[str, str]:
 
 
 def spark_counters(spark: SparkSession) -> dict[str, float]:
-    """Return what Spark has counted since it started: jobs, tasks, and bytes shuffled."""
+    """Return Spark's counters since it started: jobs, tasks, bytes shuffled."""
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     executors = context.statusStore().executorList(False)

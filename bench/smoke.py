@@ -1,8 +1,8 @@
-"""`python -m bench.smoke`: what rowlake's operations touch, beside what they are known to touch.
+"""`python -m bench.smoke`: compare counters of rowlake's operations with known ones.
 
-A small table in a lake of its own, no peers. Counted are files, rows, bytes, Spark jobs and what
-was shuffled, none of which depends on how busy the machine is; times are shown and never judged.
-A counter that rose above `expected.json` fails the run; `--write` keeps what this run counted.
+A small table in a lake of its own, no peers. It counts files, rows, bytes, Spark jobs and shuffled
+bytes, which do not depend on how busy the machine is; times are shown, never judged. A counter
+above `expected.json` fails the run; `--write` stores the counters of this run.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def counted(lake: Lake, work: Callable[[], Any]) -> tuple[Counters, float]:
 
 
 def verdict(name: str, value: float, expected: float | None) -> str:
-    """Return what to say of a counter: same, better, worse, new."""
+    """Return the verdict on a counter: same, better, worse, new."""
     if expected is None:
         return "new"
     if value == expected:
@@ -176,7 +176,7 @@ def judge(found: dict[str, Counters], expected: dict[str, Counters]) -> list[tup
 
 
 def run(console: Console) -> dict[str, Counters]:
-    """Run all steps and return what was counted; what is not there yet is left out."""
+    """Run all steps and return their counters; unsupported steps are left out."""
     found: dict[str, Counters] = {}
     with scratch() as folder:
         lake = Lake(folder)

@@ -1,4 +1,4 @@
-"""Sources of MERGE, laid ready for every system in the form that suits it best.
+"""Sources of MERGE, prepared for every system in the form that suits it best.
 
 Each is written once and kept in the cache: a plain Parquet folder, the same rows with the bucket
 as a column (for Delta, which has no bucket transform), and an Iceberg table bucketed as the

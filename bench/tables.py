@@ -1,7 +1,7 @@
 """Tables that all systems read: written once by Iceberg Java, kept in the cache.
 
-Their names hold their sizes, and a marker file in the table's folder says that it is finished;
-an unfinished one is made anew.
+Their names hold their sizes, and a marker file in the table's folder says that it is finished; an
+unfinished one is rebuilt.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def shared(lab: Lab, name: str, build: Callable[[TableRef], None]) -> TableRef:
 
 
 def clean(lab: Lab, rows: int | None = None) -> TableRef:
-    """Return the bench table: bucketed, one file a bucket, no deletes."""
+    """Return the bench table: bucketed, one file per bucket, no deletes."""
 
     def build(table: TableRef) -> None:
         _fill(lab, table, Layout(lab.options.buckets), rows)
@@ -62,7 +62,7 @@ def unpartitioned(lab: Lab, rows: int) -> TableRef:
 
 
 def copy_of(lab: Lab, table: TableRef, name: str, properties: dict[str, str]) -> TableRef:
-    """Return a fresh table with the same files, linked: its owner may do with it what he likes."""
+    """Return a fresh table with the same files, linked, which its owner may change freely."""
     made = TableRef(lab.java_warehouse, f"{COPIES}.{name}_{next(_copies)}")
     settings = {"write.parquet.compression-codec": "zstd", **properties}
     lines = "\n".join(f"{key}={value}" for key, value in settings.items())

@@ -1,9 +1,9 @@
 """What rowlake promises, as numbers that a run can check.
 
-A target compares the median of a metric of one step: with the best of some peers (`against`),
-or with a fixed figure. `at_most` bounds ours / theirs (or ours / 1 for a fixed figure);
-`at_least` turns it round. Where several metrics are given each must hold, and the worst is
-reported. A target may compare with another step (`against_step`), its own system's too.
+A target compares the median of a metric of one step: with the best of some peers (`against`), or
+with a fixed figure. `at_most` bounds ours / theirs (or ours / 1 for a fixed figure); `at_least` is
+the reverse. Where several metrics are given each must hold, and the worst is reported. A target may
+compare with another step (`against_step`), its own system's too.
 """
 
 from __future__ import annotations

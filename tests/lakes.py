@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowlake.lake import Lake, connect
+from rowlake import Lake, connect
+from rowlake.catalog.open import open_catalog
+from rowlake.connection import run_statement
 from rowlake.storage.files import Storage
+from rowlake.workspace import Workspace
 from tests.memory_format.lake import forget_stores, memory_lake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from rowlake.engine.spark import Engine
 
 SALES = pa.schema(
     [
@@ -30,9 +35,13 @@ SALES = pa.schema(
 _format = "iceberg"
 
 
-def make_lake(folder: Path) -> Lake:
+def make_lake(folder: Path, *, catalog: str | None = None, engine: Engine | None = None) -> Lake:
     """Open the lake of a folder; `using_format` says of which format its tables are."""
-    return connect(warehouse=str(folder)) if _format == "iceberg" else memory_lake(str(folder))
+    if _format != "iceberg" and catalog is None:
+        return memory_lake(str(folder), engine)
+    if engine is None:
+        return connect(str(folder), catalog)
+    return Lake(Workspace(open_catalog(str(folder), catalog), engine), run_statement)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
@@ -132,13 +133,11 @@ def vector(path: Path, data_file: str, positions: list[int], *others: list[int])
 
 
 def position_deletes(path: Path, pairs: list[tuple[str, int]]) -> DeleteFile:
-    table = pa.table(
-        {
-            "file_path": pa.array([file for file, _ in pairs], pa.string()),
-            "pos": pa.array([position for _, position in pairs], pa.int64()),
-        }
-    )
-    made = position_delete.write_position_deletes(str(path), table, STORAGE)
+    positions: dict[str, list[int]] = {}
+    for file, position in sorted(pairs):
+        positions.setdefault(file, []).append(position)
+    found = {file: np.array(held, np.int64) for file, held in positions.items()}
+    made = position_delete.write_positions(str(path), found, STORAGE)
     return DeleteFile(
         Content.POSITION_DELETES, made.location, "PARQUET", made.file_size_in_bytes, len(pairs)
     )

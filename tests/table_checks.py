@@ -20,13 +20,13 @@ from rowlake.errors import (
     SchemaMismatchError,
     TableNotFoundError,
 )
+from rowlake.iceberg import manifest_read as manifests
 from rowlake.iceberg.cache import default_cache
 from rowlake.model.predicate import Leaf, Op
 from rowlake.plan.tasks import scan_tasks
 from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.scan.kernel import output_schema, scan_kernel
 from rowlake.storage.files import Storage
-from rowlake.verbs import manifests
 from rowlake.verbs.read import Request, planned
 from rowlake.verbs.write import WriteOptions
 

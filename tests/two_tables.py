@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.lake import connect
+from rowlake import connect
 from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, sales
 from tests.parts.failing import stray_files

@@ -2,10 +2,10 @@
 
 Comes in: how many histories, the seed, the number of steps of each, how many seconds at most, how
 many processes. Goes out: the seed, the number of histories and operations, and the first history
-that went wrong, cut down to the steps that it needs. A history has a number, and comes out the same
-whenever seed, number and steps are the same, whatever process runs it. Every table is read by
-rowlake and compared with a plain oracle; at the end of some histories PyIceberg, of fewer Iceberg
-Java reads it too.
+that went wrong, cut down to the steps that it needs. A history has a number; the same seed, number
+and steps always give the same history, in any process. Every table is read by rowlake and compared
+with a plain oracle; at the end of some histories PyIceberg reads it too, at the end of fewer
+Iceberg Java.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
     from tests.histories.history import History
 
 REPORT_SECONDS = 30
-MEMORY = Path("/dev/shm")  # what tables there lose in a crash of the machine, no history needs
-PYICEBERG_EACH, JAVA_EACH = 5, 20  # of so many histories each of them reads one
+MEMORY = Path("/dev/shm")  # tables there need not survive a crash of the machine
+PYICEBERG_EACH, JAVA_EACH = 5, 20  # one history in this many is read by each
 _PROCESS = ExitStack()
 _GROUNDS: list[Ground] = []
 
 
 @dataclass(frozen=True)
 class Done:
-    """A history that was run; `divergence` tells what went wrong."""
+    """A history that was run; `divergence` says what went wrong."""
 
     number: int
     operations: int = 0
     divergence: str | None = None
-    reader: str | None = None  # who else has read its table
+    reader: str | None = None  # the other reader of its table
 
 
 @dataclass
@@ -85,12 +85,12 @@ class Tally:
 
 
 def sources(seed: str, number: int, places: list[int]) -> list[random.Random]:
-    """Return the randomness of a history: of the table, and of the steps at some places."""
+    """Return the random sources of a history: of the table, and of the steps at some places."""
     return [random.Random(f"{seed}:{number}:{place}") for place in (0, *places)]
 
 
 def reader_of(number: int) -> str | None:
-    """Return who else reads the table of a history, if anybody."""
+    """Return which other reader checks the table of a history, if any."""
     if number % JAVA_EACH == JAVA_EACH - 1:
         return "Java"
     return "PyIceberg" if number % PYICEBERG_EACH == 0 else None
@@ -112,7 +112,7 @@ class Ground:
         return lake, _PROCESS.enter_context(java_sql(warehouse))
 
     def run(self, number: int, randoms: list[random.Random]) -> tuple[History, str | None]:
-        """Run one history, let its reader look at the table, and return who did."""
+        """Run one history, have its reader check the table, and return which one did."""
         reader = reader_of(number)
         lake = self._java[0] if reader == "Java" else self._lake
         options = FOR_PYICEBERG if reader == "PyIceberg" else {}
@@ -127,13 +127,13 @@ class Ground:
 
 @contextmanager
 def java_sql(warehouse: Path) -> Iterator[Callable[[str], Any]]:
-    """Give SQL by Iceberg's Java library, which has a folder as its catalog `java`."""
+    """Yield a function that runs SQL on Iceberg Java, with a folder as its catalog `java`."""
     from rowlake.engine.session import make_session
     from tests.spark_session import QUICK, iceberg_settings
 
     found = iceberg_settings(warehouse)
     if not found:
-        sys.exit("Iceberg's Java runtime cannot be had, nor therefore the histories be read by it")
+        sys.exit("Iceberg's Java runtime is not available, so it cannot read the histories")
     interrupt = signal.getsignal(signal.SIGINT)
     settings = {"spark.master": "local[1]", "spark.driver.memory": "1g", **QUICK, **found}
     session, _ = make_session(settings)
@@ -178,7 +178,7 @@ def outcome_of(seed: str, steps: int, number: int) -> Done:
 def start(folder: str) -> None:
     """Give this process a ground of its own in a folder."""
     _GROUNDS[:] = [Ground(tempfile.mkdtemp(dir=folder))]
-    gc.freeze()  # what is loaded stays, and need not be looked through again and again
+    gc.freeze()  # what is loaded stays, and need not be scanned by every collection
 
 
 def start_job(folder: str) -> None:
@@ -228,7 +228,7 @@ def cores() -> int:
 
 
 def scratch() -> str | None:
-    """Return a folder in memory, where there is one and no other is asked for."""
+    """Return a folder in memory, if there is one and no other was requested."""
     return str(MEMORY) if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) else None
 
 
@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("--histories", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first history")
     parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--seed", help="any text; made up, and told, where none is given")
+    parser.add_argument("--seed", help="any text; a random one is chosen and printed by default")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--most-failures", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=cores(), help="processes; one per core")

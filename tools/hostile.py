@@ -1,10 +1,9 @@
 """Mutate the files of tables and run everything on them, as `make hostile` does.
 
 Comes in: how many cases, the seed, the number of the first, how many processes. Goes out: counts of
-cases and of what their operations came to, and every finding: what was mutated, which operation,
-the trace. A case comes out the same whenever seed and number are the same, so
-`--seed 7 --first 123 --cases 1` runs it again; `--keep` takes a folder for copies of the tables
-that findings were made on.
+cases and of the outcomes of their operations, and every finding: what was mutated, which operation,
+the trace. The same seed and number always give the same case, so `--seed 7 --first 123 --cases 1`
+runs it again; `--keep` takes a folder for copies of the tables that findings were made on.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ MEMORY = Path("/dev/shm")
 
 @dataclass
 class Tally:
-    """What came of the cases so far."""
+    """Outcomes of the cases so far."""
 
     seed: str
     cases: int = 0
@@ -74,7 +73,7 @@ class Tally:
 
 
 def outcomes(arguments: argparse.Namespace, seed: str, folder: Path) -> Iterator[Outcome]:
-    """Yield what came of the cases, in the order of their numbers."""
+    """Yield the outcomes of the cases, in the order of their numbers."""
     grounds: SimpleQueue[Ground] = SimpleQueue()
     with ExitStack() as stack:
         for job in range(arguments.jobs):
@@ -145,7 +144,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--every", action="store_true", help="each mutation of a meaning once")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--seed", help="any text; made up, and told, where none is given")
+    parser.add_argument("--seed", help="any text; a random one is chosen and printed by default")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes; one per core")
     parser.add_argument("--keep", help="folder for tables that findings were made on")
     parser.add_argument("--only", default="", help="cases with this text in their names")

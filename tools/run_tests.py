@@ -1,9 +1,9 @@
 """Run the tests as `make test` does.
 
-Comes in: arguments for pytest. Goes out: pytest's reports and an exit code. Where the arguments
-name no tests, all run, in parts, three parts side by side: most of the time one waits for Java or
-for a server while others compute. A part is one process with at most one JVM. Its report is shown
-when it is done, and the counts of all parts at the end.
+Comes in: arguments for pytest. Goes out: pytest's reports and an exit code. If the arguments name
+no tests, all run, in parts, three at a time: usually one of them waits for Java or for a server
+while the others compute. A part is one process with at most one JVM. Its report is shown when it is
+done, and the counts of all parts at the end.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ LANES = 3
 KINDS = ("failures", "errors", "skipped")
 IN_MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 10 * 1024**3
-# A JVM that lives for minutes on few cores gets back neither what its second compiler costs nor
-# what collectors with threads of their own do.
+# In a JVM that lives for minutes on few cores, neither the second compiler nor a garbage collector
+# with threads of its own pays off.
 BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 NOTHING_RAN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 @dataclass
 class Part:
-    """Paths of tests for one process, and what became of it."""
+    """Paths of tests for one process, and its outcome."""
 
     paths: tuple[str, ...]
     code: int = NOTHING_RAN
@@ -81,7 +81,7 @@ def prepare_environment() -> None:
 
 
 def has_room_in_memory() -> bool:
-    """Tell whether tests can keep their files in memory, since many would wait for the disk."""
+    """Return whether tests can keep their files in memory, since many would wait for the disk."""
     return IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ENOUGH_BYTES
 
 
@@ -102,7 +102,7 @@ def parts_of(tests: Path) -> list[Part]:
 
 
 def apart(part: Part, others: list[Part]) -> list[str]:
-    """Return options that leave out what other parts take out of this part's folders."""
+    """Return options that exclude paths in this part's folders that other parts run."""
     inside = [path for other in others for path in other.paths if other is not part]
     return [f"--ignore={path}" for path in inside if Path(path).parent.as_posix() in part.paths]
 
@@ -128,7 +128,7 @@ def run_parts(parts: list[Part], arguments: list[str]) -> int:
             for thread in threads:
                 thread.join()
         finally:
-            waiting.clear()  # Ctrl-C ends what runs, and nothing may start after it
+            waiting.clear()  # after Ctrl-C nothing new may start
     total = sum((part.counts or Counter(errors=1) for part in parts), Counter())
     print(f"\n{told(total)} in {monotonic() - started:.0f} s")
     return exit_code([part.code for part in parts])
@@ -147,7 +147,7 @@ def _run(part: Part, arguments: list[str], report: Path, printing: threading.Loc
 
 
 def counts(report: Path) -> Counter[str]:
-    """Return how many tests ran, failed and were skipped; one error for a part that broke off."""
+    """Return how many tests ran, failed and were skipped; one error for a part that crashed."""
     if not report.exists():
         return Counter(tests=0, errors=1)
     suites = list(ElementTree.parse(report).getroot().iter("testsuite"))

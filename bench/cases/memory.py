@@ -1,9 +1,8 @@
 """Peak memory of a MERGE while its target grows from 1× to 10×.
 
-Each MERGE runs in a process tree of its own with a small JVM whose heap is fixed and touched
-from the start, so that what grows is what the work needs and not what a garbage collector leaves
-lying. The source stays as large as it was: 1 % of the small target's rows, spread over all
-buckets.
+Each MERGE runs in a process tree of its own with a small JVM whose heap is fixed and touched from
+the start, so that what grows is what the work needs, not uncollected garbage. The source keeps its
+size: 1 % of the small target's rows, spread over all buckets.
 """
 
 from __future__ import annotations

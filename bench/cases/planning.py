@@ -1,8 +1,8 @@
 """Planning of tables that exist only as metadata, and writing manifests.
 
-Iceberg Java builds the tables: 10 000 files a commit, five columns with statistics. rowlake and
-PyIceberg plan in a child interpreter of their own, so that nothing is cached and the memory
-counted is theirs; Java plans in the session's JVM, which is warm.
+Iceberg Java builds the tables: 10 000 files per commit, five columns with statistics. rowlake and
+PyIceberg plan in a child interpreter of their own, so that nothing is cached and the memory counted
+is theirs; Java plans in the session's JVM, which is warm.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def planning(files: int, lab: Lab) -> list[Contestant]:
 
 
 def metadata_table(lab: Lab, core: IcebergCore, files: int) -> TableRef:
-    """Return a table of so many files, none of which exists."""
+    """Return a table of this many files, which exist only in metadata."""
 
     def build(table: TableRef) -> None:
         core.call("build", lab.java_warehouse.as_uri(), table.name, str(files))
@@ -92,7 +92,7 @@ def _child_planner(
 
 
 def plan_in_child(system: str, lab: Lab, table: TableRef, wanted: str) -> dict[str, Any]:
-    """Return what planning all files, all again, and the wanted ones cost in a fresh process.
+    """Return the costs of planning all files, all again, and the wanted ones, in a fresh process.
 
     One date is planned alone.
     """
@@ -124,7 +124,7 @@ def partitions(lab: Lab) -> list[Contestant]:
 
 
 def many_partitions(lab: Lab, count: int) -> TableRef:
-    """Return a table with one file in each of its partitions, none of which exists."""
+    """Return a table with one file per partition, which exist only in metadata."""
 
     def build(table: TableRef) -> None:
         lab.core.call("build", lab.java_warehouse.as_uri(), table.name, f"{count} {count}")

@@ -32,7 +32,7 @@ NO_TABLE = ("pyarrow-rewrite",)
 
 @dataclass(frozen=True)
 class Setting:
-    """What tells the row-level cases apart."""
+    """What distinguishes the row-level cases."""
 
     workload: Workload
     systems: tuple[str, ...]
@@ -43,7 +43,7 @@ class Setting:
 
 
 def contestants(setting: Setting, lab: Lab) -> list[Contestant]:
-    """Return every system, with its table and the sources of all rounds laid ready."""
+    """Return every system, with its table and the sources of all rounds prepared."""
     rows, rounds = lab.options.write_rows, lab.rounds_of(setting.rounds)
     aligned = setting.aligned and setting.bucketed
     start = base(lab, rows, bucketed=setting.bucketed, aligned=aligned)
@@ -82,7 +82,7 @@ def _same(answer: Any) -> Any:
 
 
 class Turn:
-    """A system's place in the rounds: its table is made anew in the warm-up and in round 0."""
+    """A system's part in the rounds: its table is recreated in the warm-up and in round 0."""
 
     def __init__(self, editor: Editor, verb: str, start: Base, sources: list[Source]) -> None:
         self.editor = editor

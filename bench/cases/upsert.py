@@ -1,4 +1,4 @@
-"""Upsert of whole rows by key: rowlake beside delta-rs's MERGE and PyIceberg's upsert.
+"""Upsert of whole rows by key: rowlake, delta-rs's MERGE and PyIceberg's upsert.
 
 The large form has 1 M keys, four in five of them in the table; PyIceberg, whose time grows with
 keys times rows, takes part in the small one.

@@ -1,6 +1,6 @@
 """What systems that change rows have in common.
 
-An editor holds one table at a time: `fresh` makes it anew from a base, `merge`, `upsert` and
+An editor holds one table at a time: `fresh` recreates it from a base, `merge`, `upsert` and
 `delete_row` change it, `read` does the read query, `truth` gives count and checksum through the
 system's own reader, `facts` what its newest commit says of itself.
 """
@@ -77,7 +77,7 @@ class Editor(System):
         raise NotImplementedError
 
     def upsert(self, source: Source) -> Any:
-        """Write whole rows by key; where a system has no word for it, MERGE does it."""
+        """Write whole rows by key; systems without such a statement use MERGE."""
         return self.merge(source)
 
     def delete_row(self, ticket: int, item: int) -> Any:

@@ -57,7 +57,7 @@ class PyIcebergEditor(Editor):
     def merge(self, source: Source) -> Reported:
         if source.rows * self.rows > MAX_PAIRS:
             what = f"{source.rows:,} keys into {self.rows:,} rows"
-            raise Skipped(f"{what} take PyIceberg's upsert too long to wait for")
+            raise Skipped(f"{what} would take PyIceberg's upsert too long")
         return self._run({"verb": "upsert", "source": str(source.plain), "keys": list(KEYS)})
 
     def delete_row(self, ticket: int, item: int) -> Reported:
@@ -80,7 +80,7 @@ class PyIcebergEditor(Editor):
         try:
             said = run_child("pyiceberg_change", json.dumps(order), timeout_s=TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise Skipped(f"PyIceberg was still at it after {TIMEOUT_S} s") from None
+            raise Skipped(f"PyIceberg was still running after {TIMEOUT_S} s") from None
         self.metadata = said["metadata"]
         self.read_report = Reported(Sample(**said["read"]), sorted_rows(said["answer"]))
         return Reported(Sample(**said["change"]))

@@ -16,7 +16,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from rowlake.version import __version__ as __version__
+
 if TYPE_CHECKING:
+    from rowlake.connection import connect
     from rowlake.errors import (
         CardinalityError,
         CommitConflictError,
@@ -31,14 +34,13 @@ if TYPE_CHECKING:
         TableNotFoundError,
         UnsupportedFeatureError,
     )
-    from rowlake.lake import Lake, connect
+    from rowlake.lake import Lake
     from rowlake.model.health import Health
     from rowlake.model.plan import Plan
     from rowlake.model.result import Result
     from rowlake.table import Table
     from rowlake.transaction import Transaction
 
-__version__ = "0.1.0"
 
 __all__ = [
     "CardinalityError",
@@ -69,7 +71,7 @@ _HOMES = {
     "Result": "rowlake.model.result",
     "Table": "rowlake.table",
     "Transaction": "rowlake.transaction",
-    "connect": "rowlake.lake",
+    "connect": "rowlake.connection",
 }
 
 

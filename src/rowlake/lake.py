@@ -1,4 +1,4 @@
-"""`connect` and `Lake`: what a user holds of a whole lake. Thin: every verb names its room.
+"""`Lake`: what a user holds of a whole lake. Thin: every verb names its room.
 
 Opening a lake, listing tables and reading metadata start no Spark session; the first statement or
 frame that needs one does.
@@ -6,91 +6,43 @@ frame that needs one does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rowlake.catalog import tables as catalog_tables
-from rowlake.catalog.open import open_catalog, properties_to_reopen
 from rowlake.deferred import deferred
-from rowlake.engine.spark import Engine
+from rowlake.engine.tally import says_where_it_ran
 from rowlake.model.names import levels_of, quoted
-from rowlake.secrets import redacted_repr
 from rowlake.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from rowlake import transaction
-    from rowlake.maintain.cleanup import purge as purging
+    from rowlake.engine.spark import Engine
+    from rowlake.maintain.iceberg import purge as purging
     from rowlake.model import metadata_change
     from rowlake.model.partition import OrderBy, PartitionBy
     from rowlake.model.result import Result
-    from rowlake.sql import execute
-    from rowlake.verbs import create, create_as, ingest_directory, relation
+    from rowlake.verbs import create, create_as, ingest_directory
+    from rowlake.workspace import Workspace
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
     (metadata_change,) = deferred("rowlake.model", "metadata_change")
-    (purging,) = deferred("rowlake.maintain.cleanup", "purge")
-    (execute,) = deferred("rowlake.sql", "execute")
-    create, create_as, ingest_directory, relation = deferred(
-        "rowlake.verbs", "create create_as ingest_directory relation"
+    (purging,) = deferred("rowlake.maintain.iceberg", "purge")
+    create, create_as, ingest_directory = deferred(
+        "rowlake.verbs", "create create_as ingest_directory"
     )
 
-Name = "str | tuple[str, ...]"
-
-
-def connect(
-    warehouse: str | None = None,
-    catalog: Any = None,
-    spark: Any = None,
-) -> Lake:
-    """Open a lake.
-
-    - `warehouse`: where tables live, a path or a URI (default `./lakehouse`);
-    - `catalog`: None (SQLite inside the warehouse), a name from PyIceberg's configuration, a dict
-      of PyIceberg catalog properties, a PyIceberg `Catalog`, or `"filesystem"`;
-    - `spark`: a session of yours, classic or Connect; else the active one; else a local one that
-      is made at the first need.
-    """
-    opened = open_catalog(warehouse, catalog)
-    planner = SourcePlanner(_source_defaults(opened, catalog))
-    return Lake(opened, Engine(spark, source_planner=planner))
-
-
-@dataclass(frozen=True)
-class SourcePlanner:
-    """Opens the table that a read's options name; `defaults` are what opens the lake."""
-
-    defaults: Mapping[str, str]
-
-    __repr__ = redacted_repr
-
-    def __call__(self, options: Mapping[str, str]) -> Any:
-        """Return the table as a data source reads it."""
-        return relation.relation_of(self.defaults, options)
-
-
-def _source_defaults(opened: Any, catalog: Any) -> dict[str, str]:
-    """Return what opens this catalog again, for reads that Spark plans in another process."""
-    defaults = {"warehouse": str(opened.properties.get("warehouse", ""))}
-    if isinstance(catalog, str):
-        defaults["catalog"] = catalog
-    elif isinstance(catalog, Mapping):
-        defaults |= {f"catalog.{key}": str(value) for key, value in catalog.items()}
-    elif catalog is not None:
-        reopening = properties_to_reopen(opened)
-        defaults |= {f"catalog.{key}": value for key, value in reopening.items()}
-    return {key: value for key, value in defaults.items() if value}
+StatementRunner: TypeAlias = "Callable[[Lake, str, Any], Any]"
 
 
 class Lake:
     """Tables in a catalog, and an engine to work on them."""
 
-    def __init__(self, catalog: Any, engine: Engine) -> None:
-        self.catalog = catalog
-        self.engine = engine
+    def __init__(self, workspace: Workspace, run_statement: StatementRunner) -> None:
+        self.workspace = workspace
+        self._run_statement = run_statement
 
     def __enter__(self) -> Lake:
         return self
@@ -107,9 +59,23 @@ class Lake:
         return f"Lake({self.catalog.name})"
 
     @property
+    def catalog(self) -> Any:
+        """The catalog that the tables are in."""
+        return self.workspace.catalog
+
+    @property
+    def engine(self) -> Engine:
+        """What runs the work on the tables."""
+        return self.workspace.engine
+
+    @property
     def spark(self) -> Any:
         """The Spark session; made here at the first need."""
         return self.engine.spark
+
+    def over(self, catalog: Any) -> Lake:
+        """Return the same lake over another catalog, such as that of a transaction."""
+        return Lake(self.workspace.over(catalog), self._run_statement)
 
     def close(self) -> None:
         """Close the catalog, and the Spark session if rowlake made it."""
@@ -118,7 +84,7 @@ class Lake:
 
     def sql(self, statement: str, args: Any = None) -> Any:
         """Run a statement; see the README for those that rowlake runs itself."""
-        return execute.execute(self, statement, args)
+        return self._run_statement(self, statement, args)
 
     def transaction(self) -> transaction.Transaction:
         """Return a transaction: `with lake.transaction() as tx:` changes tables all or nothing.
@@ -133,7 +99,7 @@ class Lake:
 
     def table(self, name: str | tuple[str, ...]) -> Table:
         """Return a table by name (`ns.t`); it must exist."""
-        return Table(catalog_tables.load_table(self.catalog, name), self.engine, self)
+        return Table(catalog_tables.load_table(self.catalog, name), self)
 
     def exists(self, name: str | tuple[str, ...]) -> bool:
         """Return whether there is a table of this name."""
@@ -141,12 +107,7 @@ class Lake:
 
     def tables(self, namespace: str | tuple[str, ...] | None = None) -> list[str]:
         """Return the names of the tables in a namespace, or in all of them."""
-        wanted = catalog_tables.all_namespaces(self.catalog) if namespace is None else [namespace]
-        return sorted(
-            quoted(found)
-            for space in wanted
-            for found in catalog_tables.list_tables(self.catalog, space)
-        )
+        return self.workspace.table_names(namespace)
 
     def create_table(
         self,
@@ -182,8 +143,9 @@ class Lake:
             if_not_exists=if_not_exists,
             replace=replace,
         )
-        return Table(handle, self.engine, self)
+        return Table(handle, self)
 
+    @says_where_it_ran
     def create_table_as(
         self,
         name: str | tuple[str, ...],
@@ -221,13 +183,14 @@ class Lake:
 
     def rename_table(self, name: str | tuple[str, ...], to: str | tuple[str, ...]) -> Table:
         """Rename a table."""
-        return Table(catalog_tables.rename_table(self.catalog, name, to), self.engine, self)
+        return Table(catalog_tables.rename_table(self.catalog, name, to), self)
 
     def register_table(self, name: str | tuple[str, ...], metadata_location: str) -> Table:
         """Add a table that exists in storage to the catalog, by its metadata file."""
         handle = catalog_tables.register_table(self.catalog, name, metadata_location)
-        return Table(handle, self.engine, self)
+        return Table(handle, self)
 
+    @says_where_it_ran
     def snapshot_table(
         self,
         source: str,
@@ -252,6 +215,7 @@ class Lake:
         )
         return result
 
+    @says_where_it_ran
     def migrate(
         self,
         source: str,

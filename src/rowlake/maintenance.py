@@ -5,46 +5,45 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.deferred import deferred
+from rowlake.engine.tally import says_where_it_ran
 from rowlake.times import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowlake.conditions import keys as key_predicates
     from rowlake.engine.spark import Engine
-    from rowlake.lake import Lake
     from rowlake.maintain.autopilot import health, optimize
     from rowlake.maintain.cleanup import erase as erasing
-    from rowlake.maintain.cleanup import expire, orphans
+    from rowlake.maintain.cleanup import expire, file_list, orphans
     from rowlake.maintain.cleanup import vacuum as vacuuming
-    from rowlake.maintain.compact import rewrite
+    from rowlake.maintain.compact import request_text, rewrite
     from rowlake.maintain.deletes import equality_deletes, position_deletes
-    from rowlake.maintain.metadata import manifests, partition_stats, table_path, table_stats
+    from rowlake.maintain.iceberg import manifests, partition_stats, table_path, table_stats
     from rowlake.model.handle import TableHandle
     from rowlake.model.health import Health
     from rowlake.model.predicate import Predicate
-    from rowlake.sql import key_predicates, procedures_orphans, rewriting
+    from rowlake.workspace import Workspace
 else:  # loaded at their first use
     health, optimize = deferred("rowlake.maintain.autopilot", "health optimize")
-    erasing, expire, orphans, vacuuming = deferred(
-        "rowlake.maintain.cleanup", "erase expire orphans vacuum"
+    erasing, expire, file_list, orphans, vacuuming = deferred(
+        "rowlake.maintain.cleanup", "erase expire file_list orphans vacuum"
     )
-    (rewrite,) = deferred("rowlake.maintain.compact", "rewrite")
+    request_text, rewrite = deferred("rowlake.maintain.compact", "request_text rewrite")
     equality_deletes, position_deletes = deferred(
         "rowlake.maintain.deletes", "equality_deletes position_deletes"
     )
     manifests, partition_stats, table_path, table_stats = deferred(
-        "rowlake.maintain.metadata", "manifests partition_stats table_path table_stats"
+        "rowlake.maintain.iceberg", "manifests partition_stats table_path table_stats"
     )
-    key_predicates, procedures_orphans, rewriting = deferred(
-        "rowlake.sql", "key_predicates procedures_orphans rewriting"
-    )
+    (key_predicates,) = deferred("rowlake.conditions", "keys")
 
 
 class Maintenance:
     """What `Table` inherits: every verb looks at the newest metadata and keeps what came of it."""
 
     _handle: TableHandle
-    _engine: Engine
+    _workspace: Workspace
 
     @property
     def handle(self) -> TableHandle:
@@ -52,9 +51,8 @@ class Maintenance:
         raise NotImplementedError
 
     @property
-    def lake(self) -> Lake:
-        """The lake that the table is in."""
-        raise NotImplementedError
+    def _engine(self) -> Engine:
+        return self._workspace.engine
 
     def health(self, *, branch: str = "main", orphans: bool = False) -> Health:
         """Return how the table is, by its metadata, and what to run where it is not well.
@@ -63,6 +61,7 @@ class Maintenance:
         """
         return health.health(self.handle, self._engine, branch=branch, orphans=orphans)
 
+    @says_where_it_ran
     def optimize(
         self,
         dry_run: bool = False,
@@ -85,11 +84,12 @@ class Maintenance:
             dry_run=dry_run,
             max_bytes=max_bytes,
             max_seconds=max_seconds,
-            where=rewriting.files_where(view, where),
+            where=request_text.files_where(view, where),
             branch=branch,
         )
         return report
 
+    @says_where_it_ran
     def rewrite_data_files(
         self,
         strategy: str = "binpack",
@@ -110,9 +110,9 @@ class Maintenance:
         """
         view = self.handle.view(ref=branch if branch != "main" else None)
         request = rewrite.Request(
-            where=rewriting.files_where(view, where),
+            where=request_text.files_where(view, where),
             options=dict(options or {}),
-            layout=rewriting.layout_for(view, strategy, order),
+            layout=request_text.layout_for(view, strategy, order),
             branch=branch,
             dry_run=dry_run,
             max_bytes=max_bytes,
@@ -122,6 +122,7 @@ class Maintenance:
         self._handle, report = rewrite.rewrite_data_files(self._handle, self._engine, request)
         return report
 
+    @says_where_it_ran
     def rewrite_position_delete_files(
         self,
         options: Mapping[str, Any] | None = None,
@@ -140,12 +141,13 @@ class Maintenance:
             handle,
             self._engine,
             options=options,
-            where=rewriting.files_where(view, where),
+            where=request_text.files_where(view, where),
             branch=branch,
             dry_run=dry_run,
         )
         return report
 
+    @says_where_it_ran
     def convert_equality_deletes(
         self,
         where: str | Predicate | None = None,
@@ -164,13 +166,14 @@ class Maintenance:
         self._handle, report = equality_deletes.convert_equality_deletes(
             handle,
             self._engine,
-            where=rewriting.files_where(view, where),
+            where=request_text.files_where(view, where),
             options=options,
             branch=branch,
             dry_run=dry_run,
         )
         return report
 
+    @says_where_it_ran
     def rewrite_manifests(
         self,
         *,
@@ -195,6 +198,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def expire_snapshots(
         self,
         older_than: Any = None,
@@ -228,6 +232,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def remove_orphan_files(
         self,
         older_than: Any = None,
@@ -253,7 +258,7 @@ class Maintenance:
         """
         files = None
         if file_list_view is not None:
-            files = procedures_orphans.file_list_of(self.lake, file_list_view)
+            files = file_list.file_list_of(self._workspace, file_list_view)
         self._handle, report = orphans.remove_orphan_files(
             self.handle,
             self._engine,
@@ -272,6 +277,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def vacuum(
         self,
         retain_hours: float | None = None,
@@ -293,6 +299,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def compute_table_stats(
         self,
         *,
@@ -309,6 +316,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def compute_partition_stats(
         self, *, snapshot_id: int | None = None, dry_run: bool = False
     ) -> partition_stats.PartitionStatsReport:
@@ -318,6 +326,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def erase(
         self,
         keys: Any = None,
@@ -346,6 +355,7 @@ class Maintenance:
         )
         return report
 
+    @says_where_it_ran
     def rewrite_table_path(
         self,
         source_prefix: str,

@@ -11,6 +11,7 @@ one, and neither source nor table is touched before `execute` or `explain`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.dml.change import change_rows, explain_rows
+from rowlake.dml.clause_rules import first_broken_rule
+from rowlake.dml.operations import Action, Clause, Merge, When
+from rowlake.dml.python_arguments import assignments_of, condition_of, match_of
 from rowlake.errors import InvalidStatementError
-from rowlake.sql.assignments import assignments_of, condition_of, match_of
-from rowlake.sql.clause_rules import first_broken_rule
-from rowlake.sql.execute_row_level import change_rows, explain_rows
-from rowlake.sql.row_statements import Action, Clause, Merge, When
 from rowlake.verbs.source import SourcePath
 
 if TYPE_CHECKING:
@@ -114,17 +115,18 @@ class MergeBuilder:
 
     def explain(self) -> Plan:
         """Return what would be done: files, join, strategies, counts; nothing is written."""
-        return explain_rows(self.table.lake, self._runnable(), **self.options)
+        return explain_rows(self.table.lookup(), self._runnable(), **self.options)
 
     def execute(self) -> Result:
         """Run the MERGE; one commit, or none where nothing changes."""
-        return change_rows(self.table.lake, self._runnable(), **self.options)
+        _, result = change_rows(self.table.lookup(), self._runnable(), **self.options)
+        return result
 
     @property
     def statement(self) -> Merge:
         """The statement that this builder stands for, with the source as it was handed in."""
         return Merge(
-            name=tuple(self.table.handle.identifier),
+            name=self.table.identifier,
             source=self.source.given,
             on=self.on,
             clauses=self.clauses,
@@ -159,5 +161,9 @@ class MergeBuilder:
 
 def merge_into(table: Table, source: Any, on: Any, options: Mapping[str, Any]) -> MergeBuilder:
     """Return a builder without clauses."""
-    matching = match_of(on, TARGET, SOURCE, table.handle.view().schema.arrow.names)
+    is_listed = isinstance(on, Sequence) and not isinstance(on, str)
+    # A plain name means itself; of any other the table says whether it is a column or a path.
+    is_plain = not is_listed or all(str(column).isidentifier() for column in on)
+    columns = () if is_plain else table.handle.view().schema.arrow.names
+    matching = match_of(on, TARGET, SOURCE, columns)
     return MergeBuilder(table, Source(source), matching, options=dict(options))

@@ -6,13 +6,12 @@ of them for one table see each other's commits.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rowlake.deferred import deferred
+from rowlake.engine.tally import says_where_it_ran
 from rowlake.errors import InvalidStatementError
 from rowlake.maintenance import Maintenance
-from rowlake.model.change import Isolation
 from rowlake.model.metadata_change import (
     DropRef,
     FastForward,
@@ -21,7 +20,6 @@ from rowlake.model.metadata_change import (
     Retention,
     Rollback,
 )
-from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.times import to_ms
 
 if TYPE_CHECKING:
@@ -29,42 +27,33 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowlake import lake as lakes
     from rowlake import merge_builder
     from rowlake.commit import metadata as commit
-    from rowlake.engine.spark import Engine
+    from rowlake.conditions import pushed
+    from rowlake.dml import change, insert, operations, python_arguments
+    from rowlake.dml import options as write_options
+    from rowlake.lake import Lake
     from rowlake.maintain.autopilot import auto
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.view import SnapshotInfo
-    from rowlake.prune import bind as binding
-    from rowlake.rowlevel import delete as deletion
-    from rowlake.rowlevel import equality_writes, strategy
+    from rowlake.query import lookup as lookups
+    from rowlake.query import refusals
     from rowlake.rowlevel import upsert as upserting
-    from rowlake.sql import (
-        assignments,
-        condition,
-        execute_row_level,
-        refusals,
-        row_statements,
-        whole_condition,
-    )
     from rowlake.verbs import alter, branches, cherry_pick, ingest, inspect, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (auto,) = deferred("rowlake.maintain.autopilot", "auto")
-    lakes, merge_builder = deferred("rowlake", "lake merge_builder")
-    (binding,) = deferred("rowlake.prune", "bind")
-    equality_writes, deletion, strategy, upserting = deferred(
-        "rowlake.rowlevel", "equality_writes delete strategy upsert"
+    (merge_builder,) = deferred("rowlake", "merge_builder")
+    (upserting,) = deferred("rowlake.rowlevel", "upsert")
+    (pushed,) = deferred("rowlake.conditions", "pushed")
+    change, insert, operations, python_arguments, write_options = deferred(
+        "rowlake.dml", "change insert operations python_arguments options"
     )
-    assignments, condition, execute_row_level, refusals, row_statements, whole_condition = deferred(
-        "rowlake.sql",
-        "assignments condition execute_row_level refusals row_statements whole_condition",
-    )
-    alter, branches, ingest, inspect, cherry_pick, read, wap, write = deferred(
-        "rowlake.verbs", "alter branches ingest inspect cherry_pick read wap write"
+    lookups, refusals = deferred("rowlake.query", "lookup refusals")
+    alter, branches, cherry_pick, ingest, inspect, read, wap = deferred(
+        "rowlake.verbs", "alter branches cherry_pick ingest inspect read wap"
     )
 
 Time = "str | int | float | datetime.datetime"
@@ -73,10 +62,10 @@ Time = "str | int | float | datetime.datetime"
 class Table(Maintenance):
     """One table of a lake; made by `Lake.table`."""
 
-    def __init__(self, handle: TableHandle, engine: Engine, lake: lakes.Lake | None = None) -> None:
+    def __init__(self, handle: TableHandle, lake: Lake) -> None:
         self._handle = handle
-        self._engine = engine
         self._lake = lake
+        self._workspace = lake.workspace
 
     def __repr__(self) -> str:
         return f"Table({self.name})"
@@ -89,11 +78,14 @@ class Table(Maintenance):
         return self._handle.name
 
     @property
-    def lake(self) -> lakes.Lake:
+    def lake(self) -> Lake:
         """The lake that the table is in; conditions and sources may name its other tables."""
-        if self._lake is None:
-            self._lake = lakes.Lake(self._handle.catalog, self._engine)
         return self._lake
+
+    @property
+    def identifier(self) -> tuple[str, ...]:
+        """The name, in its parts."""
+        return tuple(self._handle.identifier)
 
     @property
     def handle(self) -> TableHandle:
@@ -147,9 +139,9 @@ class Table(Maintenance):
             return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
         schema = handle.view(**at).schema
         shown = list(schema.arrow.names if columns is None else columns)
-        needed = list(dict.fromkeys([*shown, *condition.columns_in(where, schema)]))
-        pushed = condition.pushed_condition(where, schema, zone=self._engine.time_zone)
-        found = read.frame(handle, self._engine, read.Request(needed, pushed.predicate, **at))
+        needed = list(dict.fromkeys([*shown, *pushed.columns_in(where, schema)]))
+        said = pushed.pushed_condition(where, schema, zone=self._engine.time_zone)
+        found = read.frame(handle, self._engine, read.Request(needed, said.predicate, **at))
         with refusals.told_plainly(None, where, moved=True, columns=schema.arrow.names):
             found = found.where(where)
         return found.select(*[found[f"`{name.replace('`', '``')}`"] for name in shown])
@@ -178,11 +170,12 @@ class Table(Maintenance):
 
     # ------------------------------------------------------------------ writing
 
+    @says_where_it_ran
     def append(self, rows: Any, **options: Any) -> Result:
         """Add rows: a Spark DataFrame, an Arrow table, a pandas or polars frame, dicts, a path."""
-        handle, chosen = self.for_write(options)
-        return self._wrote(*write.append(handle, self._engine, rows, chosen))
+        return self._keep(insert.append_rows(self.handle, self._engine, rows, options))
 
+    @says_where_it_ran
     def add_files(
         self,
         source: Any,
@@ -208,6 +201,7 @@ class Table(Maintenance):
         )
         return self._wrote(landed, result)
 
+    @says_where_it_ran
     def overwrite(
         self,
         rows: Any,
@@ -217,27 +211,18 @@ class Table(Maintenance):
         **options: Any,
     ) -> Result:
         """Replace all rows, those that a filter selects, or (dynamic) the partitions hit."""
-        handle, chosen = self.for_write(options)
-        predicate = (
-            None
-            if where is None
-            else whole_condition.whole_condition(
-                where,
-                handle.view().schema,
-                f"Cannot overwrite {self.name}",
-                " Use DELETE and append for anything else.",
+        return self._keep(
+            insert.overwrite_rows(
+                self.handle, self._engine, rows, options, where=where, dynamic=dynamic
             )
         )
-        landed, result = write.overwrite(
-            handle, self._engine, rows, chosen, where=predicate, dynamic=dynamic
-        )
-        return self._wrote(landed, result)
 
+    @says_where_it_ran
     def truncate(self, **options: Any) -> Result:
         """Remove all rows; metadata only."""
-        handle, chosen = self.for_write(options)
-        return self._wrote(*write.truncate(handle, chosen))
+        return self._keep(insert.truncate_rows(self.handle, self._engine, options))
 
+    @says_where_it_ran
     def delete(self, where: str | Predicate, **options: Any) -> Result:
         """Delete the rows for which a condition is TRUE.
 
@@ -245,19 +230,14 @@ class Table(Maintenance):
         `serializable` or `snapshot`; `branch` as for every write. `deletes="equality"` takes
         conditions of `=`, IN, IS NULL, AND and OR: no row is read, and none is counted.
         """
-        handle, chosen = self.for_write(options)
-        asked = strategy.deletes_of(chosen.deletes, handle, chosen.mode)
-        if asked is strategy.Deletes.EQUALITY:
-            return self._wrote(
-                *equality_writes.blind_delete(handle, _said_by(where, handle), chosen)
+        if where is None:
+            raise InvalidStatementError(
+                f"DELETE from {self.name} needs a condition; truncate() removes all rows."
             )
-        landed, result = deletion.delete(
-            handle,
-            self._engine,
-            lambda found: self._selection(found, where, chosen.branch),
-            chosen,
+        condition = (
+            python_arguments.condition_of(where, "where") if isinstance(where, str) else where
         )
-        return self._wrote(landed, result)
+        return self._change_rows(operations.Delete(self.identifier, where=condition), options)
 
     def update(self, set: Mapping[str, Any], where: str | None = None, **options: Any) -> Result:
         """Give columns new values in the rows for which a condition is TRUE (all without one).
@@ -265,14 +245,11 @@ class Table(Maintenance):
         `set` takes columns (`a`, or `a.b` for a field) to SQL texts or Python values; options are
         those of `delete`.
         """
-        _options(options)
-        name = tuple(self._handle.identifier)
-        statement = row_statements.Update(
-            name,
-            assignments.assignments_of(set, tuple(name[n:] for n in range(len(name))), "set"),
-            where=assignments.condition_of(where, "where"),
-        )
-        return execute_row_level.change_rows(self.lake, statement, **options)
+        name = self.identifier
+        owners = operations.qualifiers(name, None)
+        assigned = python_arguments.assignments_of(set, owners, "set")
+        condition = python_arguments.condition_of(where, "where")
+        return self._change_rows(operations.Update(name, assigned, where=condition), options)
 
     def merge(
         self, source: Any, on: str | Sequence[str], **options: Any
@@ -283,9 +260,10 @@ class Table(Maintenance):
         `t` and the source is `s`, or a list of columns that both have. Options are those of
         `delete`.
         """
-        _options(options)
+        write_options.write_options(options)
         return merge_builder.merge_into(self, source, on, options)
 
+    @says_where_it_ran
     def upsert(
         self,
         rows: Any,
@@ -306,28 +284,18 @@ class Table(Maintenance):
         wanted = upserting.Upsert(keys, on_duplicates, if_exists)
         return self._wrote(*upserting.upsert(handle, self._engine, rows, wanted, chosen))
 
-    def _selection(
-        self, handle: TableHandle, where: str | Predicate, branch: str
-    ) -> deletion.Selection:
-        schema = handle.view().schema
-        if where is None:
-            raise InvalidStatementError(
-                f"DELETE from {handle.name} needs a condition; truncate() removes all rows."
-            )
-        if not isinstance(where, str):
-            return deletion.Selection(binding.bind(where, schema))
-        pushed = condition.pushed_condition(where, schema)
-        if pushed.exact:
-            return deletion.Selection(binding.bind(pushed.predicate, schema))
-        view = write.view_for_write(handle, branch)
-        needed = [*condition.columns_in(where, schema), FILE_COLUMN, POS_COLUMN]
-        request = read.Request(needed, pushed.predicate, snapshot_id=view.snapshot_id)
-        with refusals.told_plainly(None, where, moved=True, columns=schema.arrow.names):
-            frame = read.frame(handle, self._engine, request).where(where)
-        found = frame.select(FILE_COLUMN, POS_COLUMN)
-        return deletion.Selection(
-            binding.bind(pushed.predicate, schema), found, snapshot_id=view.snapshot_id
-        )
+    def lookup(self) -> lookups.TableLookup:
+        """Return what finds tables for one statement, and has this one as it is now."""
+        return lookups.TableLookup(self._workspace, [self.handle])
+
+    def _change_rows(self, operation: operations.Delete | operations.Update, given: Any) -> Result:
+        write_options.write_options(given)
+        self._handle, result = change.change_rows(self.lookup(), operation, **given)
+        return result
+
+    def _keep(self, written: tuple[TableHandle, Result]) -> Result:
+        self._handle, result = written
+        return result
 
     def _wrote(self, landed: TableHandle, result: Result) -> Result:
         """Keep the table after a write, and look after it where its properties ask for that."""
@@ -337,9 +305,7 @@ class Table(Maintenance):
 
     def for_write(self, given: Mapping[str, Any]) -> tuple[TableHandle, write.WriteOptions]:
         """Return the newest metadata and the options of a write, its settings for WAP applied."""
-        return wap.audited(
-            self.handle, self._engine, _options(given), names_branch="branch" in given
-        )
+        return write_options.for_write(self.handle, self._engine, given)
 
     # ------------------------------------------------------------------ looking
 
@@ -376,7 +342,7 @@ class Table(Maintenance):
     def _create_ref(
         self, name: str, kind: str, snapshot_id: int | None, kept: Mapping[str, Any]
     ) -> None:
-        kept = _known(kept, Retention, "replace", "if_not_exists")
+        kept = write_options.known_options(kept, Retention, "replace", "if_not_exists")
         flags = {key: kept[key] for key in ("replace", "if_not_exists") if key in kept}
         retention = Retention(**{key: kept[key] for key in kept if key not in flags})
         self._handle = branches.create_ref(
@@ -403,11 +369,13 @@ class Table(Maintenance):
         """Point a branch to any snapshot that the table keeps."""
         self._change("set snapshot", MoveRef(branch, snapshot_id))
 
+    @says_where_it_ran
     def cherry_pick(self, snapshot_id: int, branch: str = "main") -> Result:
         """Bring the change of one snapshot onto a branch."""
         self._handle, result = cherry_pick.cherry_pick(self.handle, snapshot_id, branch)
         return result
 
+    @says_where_it_ran
     def publish(self, wap_id: str, branch: str = "main") -> Result:
         """Bring a staged (write-audit-publish) snapshot onto a branch, once."""
         self._handle, result = cherry_pick.publish(self.handle, wap_id, branch)
@@ -433,43 +401,3 @@ class Table(Maintenance):
 
     def _change(self, operation: str, change: MetadataChange) -> None:
         self._handle = commit.commit_metadata(self.handle, operation, change)
-
-
-def _said_by(where: str | Predicate, handle: TableHandle) -> Predicate:
-    """Return a condition as a predicate, all of it, so that no row has to be looked at."""
-    if where is not None and not isinstance(where, str):
-        return where
-    pushed = condition.pushed_condition(where, handle.view().schema) if where else None
-    if pushed is None or not pushed.exact:
-        raise InvalidStatementError(
-            f"Cannot delete from {handle.name} with deletes='equality' where {where}: such a "
-            "condition compares columns with literals by =, IN and IS NULL, joined by AND and OR."
-        )
-    return pushed.predicate
-
-
-def _options(given: Mapping[str, Any]) -> write.WriteOptions:
-    options = _known(given, write.WriteOptions)
-    if options.get("isolation") is not None:
-        options["isolation"] = _isolation(options["isolation"])
-    return write.WriteOptions(**options)
-
-
-def _isolation(text: Any) -> Isolation:
-    try:
-        return Isolation(text)
-    except ValueError as error:
-        raise InvalidStatementError(
-            f"There is no isolation level {text!r}; there are: serializable, snapshot."
-        ) from error
-
-
-def _known(given: Mapping[str, Any], kind: type, *more: str) -> dict[str, Any]:
-    """Return options, all of which are fields of a dataclass or named here."""
-    known = [*(item.name for item in fields(kind)), *more]
-    for name in given:
-        if name not in known:
-            raise InvalidStatementError(
-                f"There is no option {name}; there are: {', '.join(sorted(known))}."
-            )
-    return dict(given)

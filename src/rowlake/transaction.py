@@ -12,7 +12,6 @@ from rowlake.catalog.transaction import HoldingCatalog
 from rowlake.commit.transaction import discard
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.autopilot.auto import tidy_after
-from rowlake.sql.session import share_session
 from rowlake.verbs.outcome import commit_all_or_raise
 
 if TYPE_CHECKING:
@@ -33,8 +32,7 @@ class Transaction:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._catalog = HoldingCatalog(lake.catalog)
-        self._inside = type(lake)(self._catalog, lake.engine)
-        share_session(lake, self._inside)
+        self._inside = lake.over(self._catalog)
         self._is_open = False
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.lake import Lake, connect
+from rowlake import Lake, connect
 from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, sales

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from rowlake import connect
 from rowlake.catalog import sql as catalog_sql
 from rowlake.commit import data
 from rowlake.iceberg import manifest_set, producer
 from rowlake.iceberg.format import IcebergFormat
-from rowlake.lake import connect
 from rowlake.write import output
 from tests.faults.operations import NAME, OPERATIONS, make_table
 from tests.lakes import rows_of, sales

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rowlake import connect
 from rowlake.iceberg.cache import default_cache
-from rowlake.lake import connect
 from tests.lakes import SALES, sales
 from tests.parts.killed import Death, Work, run_writer
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 
+from rowlake import connect
 from rowlake.catalog import commit as catalog_commit
 from rowlake.catalog.filesystem_backend import FileSystemBackend
 from rowlake.catalog.sql import SqlBackend
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
-from rowlake.lake import connect
 from tests.faults.operations import CREATES, NAME, OPERATIONS, make_table
 from tests.parts.failing import CATALOGS, files_below, pointer_of, state_of, stray_files
 

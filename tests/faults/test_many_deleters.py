@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rowlake.lake import connect
+from rowlake import connect
 from tests.lakes import SALES, sales
 from tests.parts.deleters import delete_any_rows, delete_rows
 from tests.parts.failing import CATALOGS, stray_files

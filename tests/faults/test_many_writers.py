@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from rowlake.lake import connect
+from rowlake import connect
 from tests.parts.failing import CATALOGS, stray_files
 from tests.parts.preloaded import forking
 from tests.parts.race import race

@@ -76,7 +76,7 @@ def test_a_table_under_streaming_upserts_and_a_watch_stays_small_and_right(tmp_p
             watch.wait_for_rounds(len(watch.rounds) + 2)
             code, said = watch.interrupt()
         show(version, writers, samples, watch)
-        assert (code, said) == (0, "rowlake: stopped watching; what was committed stays\n")
+        assert (code, said) == (0, "rowlake: stopped watching; commits are kept\n")
         assert [one["said"] for one in watch.rounds if not one["report"]] == []
         settled = samples[len(samples) // 3 :]
         assert max(each.data_files for each in settled) < MOST_FILES

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rowlake import Lake, connect
 from rowlake.errors import CommitStateUnknownError, RowlakeError
-from rowlake.lake import Lake, connect
 from tests.faults.operations import CREATES, NAME, OPERATIONS, make_table
 from tests.parts.failing import (
     CATALOGS,

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from rowlake.engine.local import as_table
 from rowlake.engine.spark import Engine
-from rowlake.lake import connect
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import TRUE
 from rowlake.plan import tasks as plan_tasks
@@ -254,7 +253,6 @@ _RUNNERS: dict[type, Any] = {
 @contextmanager
 def driver_lake(folder: str, catalog: str | None = None) -> Iterator[Lake]:
     """Give a lake with the namespace `db`, whose work is all done in this process."""
-    with connect(folder, catalog) if catalog else make_lake(Path(folder)) as lake:
-        lake.engine = DriverEngine()
+    with make_lake(Path(folder), catalog=catalog, engine=DriverEngine()) as lake:
         lake.create_namespace("db", if_not_exists=True)
         yield lake

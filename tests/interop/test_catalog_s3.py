@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from rowlake import connect
 from rowlake.catalog import tables, versions
 from rowlake.catalog.commit import commit_updates
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.open import open_catalog
 from rowlake.errors import MissingFileError, StorageError, UnsupportedFeatureError
-from rowlake.lake import connect
 from rowlake.model.outcome import Conflict
 from rowlake.storage import s3 as s3_storage
 from rowlake.storage.files import Storage

@@ -17,13 +17,14 @@ from pyiceberg.types import StringType
 
 import rowlake
 from rowlake.catalog.commit import commit_updates
+from rowlake.commit.phases import Phase
 from rowlake.errors import CommitStateUnknownError, InvalidStatementError
-from rowlake.iceberg.expire import Asked, expired, expiry_of
-from rowlake.maintain.cleanup import expire as module
-from rowlake.maintain.cleanup.reachable import manifests_of, reachable
+from rowlake.model.expiry import Asked
+from rowlake.model.metadata_change import ExpireSnapshots
 from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, files_in, rows_of, sales
 from tests.parts.rest import rest_catalog
+from tests.parts.stopping import stopped_at
 
 LATER = dt.datetime.now() + dt.timedelta(hours=1)
 OLDER_THAN = f"older_than => TIMESTAMP '{LATER:%Y-%m-%d %H:%M:%S}'"
@@ -138,8 +139,8 @@ def test_the_same_goes_and_the_same_stays(lake, java, name, version, text, asked
             **given,
         )
         handle = table.handle
-        specs = lambda ids, at=handle: manifests_of(at, ids)["partition_spec_id"].to_pylist()  # noqa: E731
-        planned = expired(handle, expiry_of(handle, wanted, specs))
+        change = ExpireSnapshots(handle.format.expiry(handle, wanted))
+        planned = handle.format.altered(handle, handle.format.alter(handle, change)).metadata
         dry = table.expire_snapshots(
             None if wanted.older_than_ms is None else wanted.older_than_ms,
             wanted.retain_last,
@@ -181,7 +182,7 @@ def test_both_refuse_the_same(lake, java, name):
         lake.sql(f"CALL system.expire_snapshots('{name}')")
 
 
-def test_a_rest_server_expires_what_we_tell_it(tmp_path, monkeypatch):
+def test_a_rest_server_expires_what_we_tell_it(tmp_path):
     with (
         rest_catalog(tmp_path) as uri,
         rowlake.connect(catalog={"type": "rest", "uri": uri}) as lake,
@@ -205,21 +206,18 @@ def test_a_rest_server_expires_what_we_tell_it(tmp_path, monkeypatch):
         old = table.handle.metadata.refs["main"].snapshot_id
         table.append(sales(3, 90))
         before = data_and_metadata(table)
-        make = module.expire_updates
-
-        def late(handle: Any, expiry: Any) -> Any:
-            found = make(handle, expiry)
-            lake.table("db.t").create_tag("late", old, if_not_exists=True)
-            return found
-
-        monkeypatch.setattr(module, "expire_updates", late)
-        with pytest.raises(CommitStateUnknownError, match="late came to point to snapshots"):
+        other = lake.table("db.t")
+        with (
+            stopped_at(Phase.PRODUCED, lambda: other.create_tag("late", old)),
+            pytest.raises(CommitStateUnknownError, match="late came to point to snapshots"),
+        ):
             table.expire_snapshots(LATER)
         assert data_and_metadata(table) == before
 
 
 def check_all_is_there(table: Any) -> None:
-    reached = set(reachable(table.handle)["location"].to_pylist())
+    history = table.handle.format.file_history(table.handle)
+    reached = {at for part in history.reachable() for at in part["location"].to_pylist()}
     there = files_in(table.location)
     assert {name for name in reached - there if not name.endswith("version-hint.text")} == set()
     for ref in table.handle.metadata.refs:

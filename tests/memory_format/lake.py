@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.commit.metadata import commit_metadata
+from rowlake.connection import run_statement
 from rowlake.engine.spark import Engine
 from rowlake.lake import Lake
 from rowlake.model.metadata_change import Redefine, TableDefinition
 from rowlake.model.names import levels_of, quoted, table_levels
 from rowlake.table import Table
 from rowlake.verbs.create import already_there
+from rowlake.workspace import Workspace
 from tests.memory_format.format import MemoryFormat
 from tests.memory_format.handle import MemoryHandle
 from tests.memory_format.state import MemoryStore
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 _stores: dict[str, MemoryStore] = {}
 
 
-def memory_lake(folder: str) -> MemoryLake:
+def memory_lake(folder: str, engine: Engine | None = None) -> MemoryLake:
     """Return a lake of the tables of a folder; lakes of one folder share them."""
-    return MemoryLake(_stores.setdefault(folder, MemoryStore(folder)))
+    return MemoryLake(_stores.setdefault(folder, MemoryStore(folder)), engine or Engine(None))
 
 
 def forget_stores() -> None:
@@ -36,14 +38,14 @@ def forget_stores() -> None:
 class MemoryLake(Lake):
     """What suites need of a lake."""
 
-    def __init__(self, store: MemoryStore) -> None:
-        super().__init__(store, Engine(None))
+    def __init__(self, store: MemoryStore, engine: Engine) -> None:
+        super().__init__(Workspace(store, engine), run_statement)
         self.store = store
 
     def table(self, name: Name) -> Table:
         identifier = table_levels(name)
         handle = MemoryHandle(identifier, self.store, self.store.load(identifier))
-        return Table(handle, self.engine, self)
+        return Table(handle, self)
 
     def exists(self, name: Name) -> bool:
         return table_levels(name) in self.store.tables
@@ -75,7 +77,7 @@ class MemoryLake(Lake):
                 commit_metadata(known.handle, "REPLACE TABLE", Redefine(definition))
             return known
         handle = MemoryFormat(self.store).create(self.store, table_levels(name), definition)
-        return Table(handle, self.engine, self)
+        return Table(handle, self)
 
     def drop_table(self, name: Name, *, purge: bool = False, if_exists: bool = False) -> None:
         if if_exists and not self.exists(name):

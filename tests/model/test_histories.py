@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from pyiceberg.types import DoubleType, LongType, StringType
 
-from rowlake.lake import connect
+from rowlake import connect
 
 TYPES = {
     "int": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),

@@ -86,7 +86,7 @@ def work(number: int, start: Barrier, warehouse: str, table: str, folder: str) -
 
     Returns the retries of a writer, the compactions that landed of the other.
     """
-    from rowlake.lake import connect
+    from rowlake import connect
 
     with connect(warehouse) as lake:
         opened = lake.table(table)

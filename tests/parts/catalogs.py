@@ -18,9 +18,9 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from rowlake.catalog import tables
 from rowlake.catalog.commit import commit_updates
-from rowlake.catalog.metadata import Definition
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
-from rowlake.maintain.cleanup.purge import drop_with_files
+from rowlake.iceberg.metadata_files import Definition
+from rowlake.maintain.iceberg.purge import drop_with_files
 from rowlake.model.outcome import Landed
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ def delete_rows(
     number: int, start: Barrier, warehouse: str, catalog: Any, table: str, commits: int
 ) -> tuple[int, float]:
     """Delete one row of one's own per commit; return the retries that took, and the seconds."""
-    from rowlake.lake import connect
+    from rowlake import connect
 
     with connect(warehouse, catalog) as lake:
         opened = lake.table(table)
@@ -31,8 +31,8 @@ def delete_any_rows(
     number: int, start: Barrier, warehouse: str, catalog: Any, table: str, commits: int
 ) -> list[int]:
     """Delete the same rows as all others, in an order of one's own; return those one deleted."""
+    from rowlake import connect
     from rowlake.errors import CommitConflictError
-    from rowlake.lake import connect
 
     deleted = []
     with connect(warehouse, catalog) as lake:

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rowlake import connect
 from rowlake.errors import StorageError
 from rowlake.iceberg.cache import default_cache
 from rowlake.iceberg.format import ICEBERG
-from rowlake.lake import connect
 from rowlake.storage.files import Storage
 from tests.lakes import make_lake, rows_of
 
@@ -110,7 +110,7 @@ def files_below(folder: Path) -> set[str]:
 
 def stray_files(warehouse: Path, catalog: str | None, name: str) -> set[str]:
     """Return the files below a table that none of its snapshots refers to."""
-    with connect(str(warehouse), catalog) if catalog else make_lake(warehouse) as lake:
+    with make_lake(warehouse, catalog=catalog) as lake:
         table = lake.table(name)
         known = set(table.inspect("all_files")["file_path"].to_pylist())
         if table.handle.format is ICEBERG:

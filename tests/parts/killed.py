@@ -10,10 +10,10 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rowlake import connect
 from rowlake.catalog.filesystem_backend import FileSystemBackend
 from rowlake.catalog.sql import SqlBackend
 from rowlake.commit.phases import Phase
-from rowlake.lake import connect
 from rowlake.storage.files import Storage
 from tests.parts.preloaded import forking
 from tests.parts.stopping import stopped_at

@@ -9,6 +9,7 @@ from rowlake.commit.phases import Phase, at_phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from rowlake.model.handle import TableHandle
 
@@ -27,3 +28,13 @@ def stopped_at(phase: Phase, *others: Callable[[], Any]) -> Iterator[None]:
     with at_phase(phase, hook):
         yield
     assert not waiting
+
+
+def meanwhile(*others: Callable[[], Any]) -> AbstractContextManager[None]:
+    """Run all of the others before the first attempt of the next commit inside the block."""
+
+    def run() -> None:
+        for other in others:
+            other()
+
+    return stopped_at(Phase.WRITTEN, run)

@@ -59,10 +59,10 @@ def create_same_table(
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField
 
-    from rowlake.catalog.metadata import Definition
     from rowlake.catalog.open import open_catalog
     from rowlake.catalog.tables import create_namespace, create_table
     from rowlake.errors import InvalidStatementError
+    from rowlake.iceberg.metadata_files import Definition
 
     start.wait()
     opened = open_catalog(warehouse, catalog)
@@ -99,7 +99,7 @@ def append_rows(
     """Append one row of one's own per commit; return how many retries that took."""
     import pyarrow as pa
 
-    from rowlake.lake import connect
+    from rowlake import connect
 
     with connect(warehouse, catalog) as lake:
         opened = lake.table(table)
@@ -116,7 +116,7 @@ def append_and_tell(
     """Append rows one by one, and tell each that landed, until somebody kills this process."""
     import pyarrow as pa
 
-    from rowlake.lake import connect
+    from rowlake import connect
 
     with connect(warehouse, catalog) as lake:
         opened = lake.table(table)
@@ -140,8 +140,8 @@ def append_to_both(
     """
     import pyarrow as pa
 
+    from rowlake import connect
     from rowlake.errors import CommitStateUnknownError
-    from rowlake.lake import connect
 
     landed, unknown = set(), set()
     with connect(warehouse, catalog) as lake:

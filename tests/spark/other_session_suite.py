@@ -58,7 +58,7 @@ def named_checks(engine: Engine, lake: Any, java: Any) -> Iterator[tuple[str, Ca
         yield check.__name__, partial(check, engine)
     for check in table_checks.CHECKS:
         yield check.__name__, partial(check, lake, VERSION)
-    # In a session on one machine the driver does this work, as in all other tests.
+    # Staged rows are files beside the table's only where tasks run on other machines.
     if not engine.is_one_machine:
         for name, changes in row_level_checks.named_checks():
             yield name, partial(changes, lake)

@@ -106,16 +106,16 @@ def test_rows_are_looked_for_where_they_are_changed(
     lake: rowlake.Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A compaction between reading the table's metadata and planning Spark's scan of it."""
-    from rowlake.sql import execute_delete
+    from rowlake.dml import delete
 
-    whole = execute_delete.run_query
+    whole = delete.run_query
 
     def late(*args: Any, **kwargs: Any) -> Any:
-        monkeypatch.setattr(execute_delete, "run_query", whole)
+        monkeypatch.setattr(delete, "run_query", whole)
         compacted(lake)
         return whole(*args, **kwargs)
 
-    monkeypatch.setattr(execute_delete, "run_query", late)
+    monkeypatch.setattr(delete, "run_query", late)
     lake.sql(f"DELETE FROM {NAME} WHERE qty % 20 = 0")
     assert rows(lake) == {1: 10, 3: 30, 5: 50}
 

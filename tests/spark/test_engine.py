@@ -54,14 +54,9 @@ def test_a_lazy_frame_retries_too(engine, tmp_path):
 
 
 def test_executors_with_another_rowlake_are_told_apart(engine, monkeypatch):
-    monkeypatch.setattr(rowlake, "__version__", "9.9.9")
+    monkeypatch.setattr("rowlake.engine.spark.__version__", "9.9.9")
     with pytest.raises(EngineError, match=r"driver 9\.9\.9\. Install the same rowlake"):
         engine.run(kernels.count_up, [1, 2], NUMBERS)
-
-
-def test_warming_up_gets_in_nobodys_way(engine):
-    engine.warm_up()
-    assert engine.run(kernels.count_up, [1, 2], NUMBERS).num_rows == 4
 
 
 def test_the_job_group_of_the_user_is_put_back(engine):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -11,10 +12,12 @@ import pytest
 import rowlake
 from rowlake.cli import app as cli
 from rowlake.cli import options
+from rowlake.dml.change import change_rows, explain_rows
 from rowlake.engine import spark as engine
 from rowlake.errors import TableNotFoundError, UnsupportedFeatureError
-from rowlake.sql.execute_row_level import change_rows, explain_rows
-from rowlake.sql.parse import parse
+from rowlake.model.work import SPARK
+from rowlake.query.lookup import TableLookup
+from rowlake.sql.parse.statement import parse
 from tests.lakes import files_in
 
 SOURCE = "(SELECT explode(sequence(90, 104)) AS id, 'new' AS name)"
@@ -73,10 +76,10 @@ def state(table) -> tuple:
 def test_what_is_said_is_what_is_done(lake, table, name) -> None:
     before = state(table)
     statement = parse(STATEMENTS[name])
-    plan = explain_rows(lake, statement)
+    plan = explain_rows(TableLookup(lake.workspace), statement)
     assert state(table) == before
     assert plan.join == JOINS.get(name, "none")
-    result = change_rows(lake, statement)
+    _, result = change_rows(TableLookup(lake.workspace), statement)
     assert {name: getattr(plan, name) for name in COUNTED} == {
         name: getattr(result, name) for name in COUNTED
     }
@@ -150,9 +153,13 @@ def test_columns_that_a_merge_would_add_are_not_added(table) -> None:
 @pytest.mark.parametrize("name", ["delete", "merge by key", "merge by a join"])
 def test_rows_are_matched_in_the_tasks_of_spark(lake, table, monkeypatch, name) -> None:
     statement = parse(STATEMENTS[name])
-    here = explain_rows(lake, statement)
+    here = explain_rows(TableLookup(lake.workspace), statement)
     monkeypatch.setattr(engine, "is_tiny", lambda *_, **__: False)
-    assert explain_rows(lake, statement) == here
+    there = explain_rows(TableLookup(lake.workspace), statement)
+    assert SPARK in there.ran_on
+    assert there.spark_tasks >= there.spark_jobs > here.spark_jobs
+    place = {"ran_on": here.ran_on, "spark_jobs": here.spark_jobs, "spark_tasks": here.spark_tasks}
+    assert replace(there, **place) == here
 
 
 def test_a_branch_that_a_session_would_make_is_not_made(lake, table, spark) -> None:
@@ -160,7 +167,7 @@ def test_a_branch_that_a_session_would_make_is_not_made(lake, table, spark) -> N
     spark.conf.set("spark.wap.branch", "audit")
     try:
         before = state(table)
-        plan = explain_rows(lake, parse("DELETE FROM shop.t WHERE id = 1"))
+        plan = explain_rows(TableLookup(lake.workspace), parse("DELETE FROM shop.t WHERE id = 1"))
         assert (plan.rows_deleted, state(table)) == (1, before)
     finally:
         spark.conf.unset("spark.wap.branch")
@@ -176,7 +183,11 @@ def test_inside_a_transaction_its_own_changes_are_seen(lake, table) -> None:
 
 def test_equality_deletes_are_refused(lake, table) -> None:
     with pytest.raises(UnsupportedFeatureError, match="reads no data file"):
-        explain_rows(lake, parse("DELETE FROM shop.t WHERE id = 1"), deletes="equality")
+        explain_rows(
+            TableLookup(lake.workspace),
+            parse("DELETE FROM shop.t WHERE id = 1"),
+            deletes="equality",
+        )
 
 
 @pytest.fixture

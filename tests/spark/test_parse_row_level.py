@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from rowlake.sql.parse import parse
-from rowlake.sql.row_statements import Clause, Merge, Update, When
-from rowlake.sql.statements import Delete
+from rowlake.dml.operations import Clause, Delete, Merge, Update, When
+from rowlake.sql.parse.statement import parse
 from tests.row_level_texts import EXPRESSIONS
 
 STATEMENTS = [

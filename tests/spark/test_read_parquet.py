@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rowlake import connect
 from rowlake.engine.parquet import FIELD_ID_SETTING
 from rowlake.engine.spark import Engine
 from rowlake.errors import CorruptTableError, RowlakeError, StorageError
-from rowlake.lake import connect
 from rowlake.model.schema import Schema
 from tests.in_time import failure_in_time
 from tests.lakes import SALES, sales

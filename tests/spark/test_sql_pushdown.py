@@ -15,9 +15,9 @@ import pytest
 
 from rowlake.model.predicate import And, Leaf, Op, Or, Predicate
 from rowlake.model.schema import Schema
-from rowlake.sql.lexer import quote
-from rowlake.sql.pushdown import Options, Scan, push_down
-from rowlake.sql.scope import Names
+from rowlake.query.pushdown import Options, Scan, push_down
+from rowlake.sqltext.lexer import quote
+from rowlake.sqltext.names import Names
 
 ZONE = "America/New_York"
 T = Schema(

@@ -10,6 +10,7 @@ import warnings
 import pyarrow as pa
 import pytest
 
+from rowlake import connect
 from rowlake.errors import (
     CorruptTableError,
     InvalidStatementError,
@@ -18,7 +19,6 @@ from rowlake.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from rowlake.lake import connect
 from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales

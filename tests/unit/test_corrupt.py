@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from rowlake import connect
 from rowlake.errors import CorruptTableError, RowlakeError, StorageError, UnsupportedFeatureError
 from rowlake.iceberg.cache import default_cache
-from rowlake.lake import connect
 from tests.lakes import SALES, files_in, rows_of, sales
 
 NAME = "shop.sales"

@@ -13,15 +13,19 @@ import pyarrow as pa
 import pytest
 
 from rowlake import merge_builder
+from rowlake.dml import change
+from rowlake.dml.operations import Assignment, Merge, Update
 from rowlake.errors import InvalidStatementError
-from rowlake.sql import execute_row_level
-from rowlake.sql.literal_text import literal_text
-from rowlake.sql.parse import parse
-from rowlake.sql.row_statements import Assignment, Merge, Update
+from rowlake.model.result import Result
+from rowlake.query.lookup import TableLookup
+from rowlake.sql.parse.statement import parse
+from rowlake.sqltext.literal_text import literal_text
+from rowlake.sqltext.parameters import with_named_arguments
 from rowlake.verbs.source import SourcePath
 from tests.lakes import make_lake
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
+DONE = Result("done")
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "qty": pa.array([5, 6], pa.int32())})
 
 
@@ -41,16 +45,19 @@ def table(lake):
 
 @pytest.fixture
 def ran(monkeypatch) -> list:
-    """Every statement that was run or explained, with its lake and options."""
+    """Every statement that was run or explained, with its lookup and options."""
     found: list = []
 
-    def run(lake, statement, arguments=None, **options):
-        found.append((lake, statement, options))
-        return "done"
+    def explain(lookup, statement, arguments=None, **options):
+        found.append((lookup, statement, options))
+        return DONE
+
+    def run(lookup, statement, arguments=None, **options):
+        return lookup.need(statement.name), explain(lookup, statement, arguments, **options)
 
     monkeypatch.setattr(merge_builder, "change_rows", run)
-    monkeypatch.setattr(merge_builder, "explain_rows", run)
-    monkeypatch.setattr(execute_row_level, "change_rows", run)
+    monkeypatch.setattr(merge_builder, "explain_rows", explain)
+    monkeypatch.setattr(change, "change_rows", run)
     return found
 
 
@@ -114,9 +121,9 @@ def test_columns_to_match_on(table, columns, expected) -> None:
 
 def test_execution_gets_the_source_and_the_options(lake, table, ran) -> None:
     built = table.merge(ROWS, on=["id"], branch="b", mode="auto", deletes="position")
-    assert built.when_matched_delete().execute() == "done"
+    assert built.when_matched_delete().execute() == DONE
     ((where, statement, options),) = ran
-    assert where is lake
+    assert where.workspace is lake.workspace
     assert statement.source is ROWS
     assert (statement.alias, statement.source_alias, statement.name) == ("t", "s", ("ns", "t"))
     assert options == {"branch": "b", "mode": "auto", "deletes": "position"}
@@ -165,18 +172,22 @@ def test_update_is_a_statement(lake, table, ran) -> None:
 
 
 @pytest.mark.parametrize("verb", ["delete", "update", "merge"])
-def test_a_branch_is_a_part_of_the_name(monkeypatch, verb) -> None:
+def test_a_branch_is_a_part_of_the_name(monkeypatch, lake, verb) -> None:
     text = {
         "delete": "DELETE FROM ns.t WHERE a = 1",
         "update": "UPDATE ns.t SET a = 1",
         "merge": "MERGE INTO ns.t USING u ON t.a = u.a WHEN MATCHED THEN DELETE",
     }[verb]
     found = []
-    monkeypatch.setattr(
-        execute_row_level, f"{verb}_rows", lambda *given, **options: found.append((given, options))
-    )
-    execute_row_level.change_rows(None, parse(text), branch="b", mode="auto")
-    execute_row_level.change_rows(None, parse(text), branch="main")
+
+    def run(*given, **options):
+        found.append((given, options))
+        return None, Result(verb)
+
+    monkeypatch.setattr(change, f"{verb}_rows", run)
+    lookup = TableLookup(lake.workspace)
+    change.change_rows(lookup, parse(text), branch="b", mode="auto")
+    change.change_rows(lookup, parse(text), branch="main")
     (_, first, _), options = found[0]
     assert (first.name, first.alias, options) == (("ns", "t", "branch_b"), "t", {"mode": "auto"})
     (_, second, _), options = found[1]
@@ -321,14 +332,14 @@ def test_decimals_that_spark_has_not(text) -> None:
 
 def test_arguments_by_position_become_named() -> None:
     text = "UPDATE t SET a = ?, b = '?' /* ? */ WHERE c IN (?, ?)"
-    named, arguments = execute_row_level.with_named_arguments(text, [1, "x", None])
+    named, arguments = with_named_arguments(text, [1, "x", None])
     first, second, third = (f"rowlake_argument_{n}" for n in range(3))
     assert named == f"UPDATE t SET a = :{first}, b = '?' /* ? */ WHERE c IN (:{second}, :{third})"
     assert arguments == {first: 1, second: "x", third: None}
-    assert execute_row_level.with_named_arguments(text, {"a": 1}) == (text, {"a": 1})
-    assert execute_row_level.with_named_arguments(text, None) == (text, None)
+    assert with_named_arguments(text, {"a": 1}) == (text, {"a": 1})
+    assert with_named_arguments(text, None) == (text, None)
     with pytest.raises(InvalidStatementError, match=r"has 3 parameters \(\?\) but 1 arguments"):
-        execute_row_level.with_named_arguments(text, [1])
+        with_named_arguments(text, [1])
 
 
 def test_a_dot_in_a_column_s_name_is_no_path(tmp_path):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rowlake import connect
 from rowlake.errors import CorruptTableError, StorageError
 from rowlake.iceberg.cache import default_cache
-from rowlake.lake import connect
 from tests.in_time import failure_in_time
 from tests.lakes import SALES, sales
 from tests.unit.test_corrupt import file_of

@@ -20,8 +20,8 @@ LOOKS = ["tables", "describe ns.t", "history ns.t", "snapshots ns.t", "files ns.
 NOT_FOR_LOOKS = {
     *("pyspark", "pandas", "sqlalchemy", "datafusion", "rich", "obstore", "requests"),
     *("pyarrow.compute", "pyarrow.dataset", "pyarrow.parquet"),
-    *(f"rowlake.{room}" for room in ("sql", "rowlevel", "verbs", "commit", "plan", "scan")),
-    "rowlake.write",
+    *(f"rowlake.{room}" for room in ("sql", "sqltext", "conditions", "query", "dml")),
+    *(f"rowlake.{room}" for room in ("rowlevel", "verbs", "commit", "plan", "scan", "write")),
 }
 # Manifests are read by more of rowlake than metadata files are.
 NOT_FOR_FILES = {"pyspark", "pandas", "sqlalchemy", "datafusion", "rich", "requests"}

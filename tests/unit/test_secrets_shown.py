@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from rowlake import connect
 from rowlake.catalog import tables
 from rowlake.catalog.open import open_catalog
 from rowlake.cli import app as cli
 from rowlake.engine.worker import pack
 from rowlake.errors import InvalidStatementError, RowlakeError, StorageError
 from rowlake.iceberg.metadata import view_of
-from rowlake.lake import connect
 from rowlake.secrets import REDACTED
-from rowlake.sql.execute_show import create_text, table_properties
+from rowlake.sql.execute.show import create_text, table_properties
 from rowlake.storage.files import Storage
 from rowlake.verbs.read import planned_view
 from tests.lakes import SALES, sales

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
     from rowlake.catalog.handle import IcebergHandle
-    from rowlake.catalog.metadata import Definition
+    from rowlake.iceberg.metadata_files import Definition
     from rowlake.model.names import Identifier
 
 # The endpoint of a REST catalog for several tables at once.
@@ -96,7 +96,7 @@ def can_commit_many(catalog: Catalog) -> bool:
     """Return whether a catalog commits to several tables at once, all or nothing."""
     kinds = kinds_of(catalog)
     if "RestCatalog" in kinds:
-        from rowlake.catalog._compat import rest_offers
+        from rowlake.iceberg._compat import rest_offers
 
         return rest_offers(catalog, COMMIT_MANY)
     return bool(kinds & {"EmbeddedCatalog", "SqlCatalog"})

@@ -13,9 +13,9 @@ from pyiceberg.table.update import AddSnapshotUpdate
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.failures import meaning
 from rowlake.catalog.fate import Fate, fate_of, status_of
-from rowlake.catalog.metadata_checks import validate_updates
 from rowlake.catalog.transaction import HeldCommit, holding
 from rowlake.errors import InternalError, RowlakeError, StorageError
+from rowlake.iceberg.metadata_checks import validate_updates
 from rowlake.model.outcome import Conflict, Landed, Outcome, Unknown
 from rowlake.secrets import cause_without_secrets, without_secrets
 

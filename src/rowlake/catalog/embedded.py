@@ -20,8 +20,8 @@ from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT
 
-from rowlake.catalog._compat import without_code_of_tables
-from rowlake.catalog.metadata_checks import validate_commit
+from rowlake.iceberg._compat import without_code_of_tables
+from rowlake.iceberg.metadata_checks import validate_commit
 from rowlake.model.properties import validate_no_secrets
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from rowlake.catalog.default_location import known_default
 from rowlake.catalog.handle import IcebergHandle
-from rowlake.catalog.metadata import read_metadata
+from rowlake.iceberg.metadata_files import read_metadata
 from rowlake.model.names import quoted
 from rowlake.storage.files import Storage
 from rowlake.storage.table_io import table_io_properties
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
     from rowlake.catalog.embedded import EmbeddedCatalog
-    from rowlake.catalog.metadata import Definition
     from rowlake.catalog.sql import SqlBackend
+    from rowlake.iceberg.metadata_files import Definition
     from rowlake.model.names import Identifier
 
 

@@ -25,7 +25,17 @@ from pyiceberg.typedef import EMPTY_DICT
 
 from rowlake.catalog import versions
 from rowlake.catalog.handle import IcebergHandle
-from rowlake.catalog.metadata import (
+from rowlake.catalog.outdated import delete_outdated
+from rowlake.catalog.serverless import ServerlessCatalog, refuse
+from rowlake.deferred import deferred
+from rowlake.errors import (
+    InvalidStatementError,
+    MissingFileError,
+    StorageError,
+    UnsupportedFeatureError,
+)
+from rowlake.iceberg.metadata_checks import validate_commit
+from rowlake.iceberg.metadata_files import (
     METADATA_PATH,
     Definition,
     apply_updates,
@@ -35,16 +45,6 @@ from rowlake.catalog.metadata import (
     read_metadata,
     to_bytes,
     validate,
-)
-from rowlake.catalog.metadata_checks import validate_commit
-from rowlake.catalog.outdated import delete_outdated
-from rowlake.catalog.serverless import ServerlessCatalog, refuse
-from rowlake.deferred import deferred
-from rowlake.errors import (
-    InvalidStatementError,
-    MissingFileError,
-    StorageError,
-    UnsupportedFeatureError,
 )
 from rowlake.model.names import folder_name, new_folder_name, quoted
 from rowlake.model.properties import validate_no_secrets

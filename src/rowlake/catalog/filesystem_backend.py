@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowlake.catalog.handle import IcebergHandle
-from rowlake.catalog.metadata import apply_updates, read_metadata
+from rowlake.iceberg.metadata_files import apply_updates, read_metadata
 from rowlake.model.names import quoted
 from rowlake.storage.table_io import table_io_properties
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
     from rowlake.catalog.filesystem import FileSystemCatalog
-    from rowlake.catalog.metadata import Definition
+    from rowlake.iceberg.metadata_files import Definition
     from rowlake.model.names import Identifier
 
 

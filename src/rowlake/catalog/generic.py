@@ -22,10 +22,10 @@ from pyiceberg.table.update import (
     UpgradeFormatVersionUpdate,
 )
 
-from rowlake.catalog._compat import staged_table, without_code_of_tables
 from rowlake.catalog.handle import IcebergHandle
-from rowlake.catalog.metadata_checks import validate_metadata
 from rowlake.catalog.outdated import delete_outdated
+from rowlake.iceberg._compat import staged_table, without_code_of_tables
+from rowlake.iceberg.metadata_checks import validate_metadata
 from rowlake.model.names import quoted
 from rowlake.storage.filesystems import io_properties
 from rowlake.storage.table_io import table_io_properties
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
-    from rowlake.catalog.metadata import Definition
+    from rowlake.iceberg.metadata_files import Definition
     from rowlake.model.names import Identifier
 
 

@@ -16,8 +16,8 @@ from pyiceberg.table import CommitTableResponse
 
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.commit import cause_of, text_of
-from rowlake.catalog.metadata_checks import validate_commit
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
+from rowlake.iceberg.metadata_checks import validate_commit
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg.io import PY_IO_IMPL, FileIO, InputFile, OutputFile
 from pyiceberg.typedef import EMPTY_DICT
 
-from rowlake.catalog._compat import OWN_FILE_IO
 from rowlake.errors import MissingFileError, StorageError
+from rowlake.iceberg._compat import OWN_FILE_IO
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:

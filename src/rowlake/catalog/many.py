@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 from pyiceberg.table import CommitTableRequest, Namespace, TableIdentifier
 
-from rowlake.catalog._compat import rest_session
 from rowlake.catalog.backend import backend_of, can_commit_many, kinds_of
 from rowlake.catalog.commit import cause_of, failure, look, snapshots_in, text_of
 from rowlake.catalog.fate import Fate, fate_of
 from rowlake.errors import UnsupportedFeatureError, shown
+from rowlake.iceberg._compat import rest_session
 from rowlake.model.outcome import Conflict, Landed, Unknown
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowlake.catalog.metadata import DELETE_AFTER_COMMIT
 from rowlake.deferred import deferred
+from rowlake.iceberg.metadata_files import DELETE_AFTER_COMMIT
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata

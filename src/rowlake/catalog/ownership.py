@@ -15,66 +15,26 @@ folder that has the link.
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.filesystem import FileSystemCatalog
-from rowlake.catalog.metadata import METADATA_PATH
-from rowlake.errors import InvalidStatementError, shown
-from rowlake.storage.locations import folder_location, join
-from rowlake.storage.places import are_below, is_below, parent, place_of
+from rowlake.catalog.neighbours import claimed_folders, neighbours_of
+from rowlake.iceberg.metadata_files import METADATA_PATH
+from rowlake.storage.locations import join
+from rowlake.storage.ownership import ALLOWED_LOCATIONS, Ownership, given_folders
+from rowlake.storage.places import is_below, parent, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
-    import numpy.typing as npt
-    import pyarrow as pa
     from pyiceberg.catalog import Catalog
     from pyiceberg.table.metadata import TableMetadata
 
     from rowlake.catalog.handle import IcebergHandle
 
-ALLOWED_LOCATIONS = "rowlake.allowed-locations"
 METADATA = "metadata"
-# So many foreign files are named in a report.
-NAMED = 20
-
-logger = logging.getLogger("rowlake")
-
-
-@dataclass(frozen=True)
-class Ownership:
-    """The folders below which a table's files may be deleted.
-
-    `folders` are for data and delete files, `metadata_folders` for metadata files, manifests,
-    manifest lists and statistics.
-    """
-
-    folders: tuple[str, ...]
-    metadata_folders: tuple[str, ...]
-
-    def of_data(self, locations: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        """Return which data and delete files are the table's."""
-        return are_below(locations, self.folders)
-
-    def of_metadata(self, locations: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        """Return which files of the table's metadata are its own."""
-        return are_below(locations, self.metadata_folders)
-
-    def of_files(
-        self, locations: pa.ChunkedArray, is_data: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
-        """Return which files of both kinds are the table's."""
-        return np.where(is_data, self.of_data(locations), self.of_metadata(locations))
-
-    def has_folder(self, folder: str) -> bool:
-        """Return whether all below a folder is the table's."""
-        own = (*self.folders, *self.metadata_folders)
-        return is_below(place_of(folder), [place_of(one) for one in own])
 
 
 def ownership_of(handle: IcebergHandle, also_below: Sequence[str] | str | None = ()) -> Ownership:
@@ -89,20 +49,17 @@ def ownership_of(handle: IcebergHandle, also_below: Sequence[str] | str | None =
     own = [*_above_pointer(handle, default), *_default_folder(handle, default), *allowed]
     pointed = [] if handle.is_staged else [parent(str(handle.metadata_location))]
     metadata = [*pointed, *(join(folder, METADATA) for folder in own), *allowed]
-    return Ownership(tuple(dict.fromkeys(own)), tuple(dict.fromkeys(metadata)))
+    return Ownership(
+        tuple(dict.fromkeys(own)),
+        tuple(dict.fromkeys(metadata)),
+        claimed_folders(handle),
+        partial(neighbours_of, handle),
+    )
 
 
 def allowed_locations(catalog: Catalog) -> list[str]:
     """Return the folders that the catalog's configuration allows."""
     return given_folders(str(catalog.properties.get(ALLOWED_LOCATIONS, "")), ALLOWED_LOCATIONS)
-
-
-def given_folders(given: Sequence[str] | str | None, name: str = "also_below") -> list[str]:
-    """Return folders that a caller names, as a list or as text with commas."""
-    some = given.split(",") if isinstance(given, str) else list(given or ())
-    if not all(isinstance(one, str) for one in some):
-        raise InvalidStatementError(f"{name} takes folders, as a list or with commas: {given!r}.")
-    return [folder_location(one.strip()) for one in some if one.strip()]
 
 
 def _above_pointer(handle: IcebergHandle, default: str | None) -> list[str]:
@@ -164,16 +121,3 @@ def next_metadata_folder(base: IcebergHandle, metadata: TableMetadata) -> str:
     if before and ownership_of(base).has_folder(below_location):
         return below_location
     return current
-
-
-def warn_of_foreign(handle: IcebergHandle, foreign: Collection[str], count: int) -> None:
-    """Say in the log that files were left alone."""
-    if count:
-        logger.warning(
-            "%s: %d files were left alone, since they are outside of the table's own folders: %s. "
-            "Allow their folders by also_below or by the catalog's property %s.",
-            handle.name,
-            count,
-            shown(list(foreign)),
-            ALLOWED_LOCATIONS,
-        )

@@ -23,10 +23,13 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from rowlake.catalog._compat import sql_row, sql_table_filter
 from rowlake.catalog.default_location import default_location, known_default
 from rowlake.catalog.handle import IcebergHandle
-from rowlake.catalog.metadata import (
+from rowlake.catalog.outdated import delete_outdated
+from rowlake.catalog.ownership import next_metadata_folder
+from rowlake.errors import InvalidStatementError
+from rowlake.iceberg._compat import sql_row, sql_table_filter
+from rowlake.iceberg.metadata_files import (
     apply_updates,
     new_location,
     new_metadata,
@@ -35,9 +38,6 @@ from rowlake.catalog.metadata import (
     validate,
     version_of,
 )
-from rowlake.catalog.outdated import delete_outdated
-from rowlake.catalog.ownership import next_metadata_folder
-from rowlake.errors import InvalidStatementError
 from rowlake.model.names import quoted
 from rowlake.storage.files import Storage
 from rowlake.storage.table_io import table_io_properties
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
     from sqlalchemy import ColumnElement
 
-    from rowlake.catalog.metadata import Definition
+    from rowlake.iceberg.metadata_files import Definition
     from rowlake.model.names import Identifier
 
 

@@ -9,10 +9,10 @@ from pyiceberg import exceptions as theirs
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.failures import failing, is_of_database
 from rowlake.catalog.filesystem import FileSystemCatalog
-from rowlake.catalog.metadata import read_metadata
-from rowlake.catalog.metadata_checks import validate_nesting
 from rowlake.catalog.purge import gc_allowed
 from rowlake.errors import InvalidStatementError, TableNotFoundError
+from rowlake.iceberg.metadata_checks import validate_nesting
+from rowlake.iceberg.metadata_files import read_metadata
 from rowlake.model.names import folder_name, levels_of, near, quoted, table_levels
 from rowlake.model.properties import validate_no_secrets
 from rowlake.storage.files import Storage
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
     from rowlake.catalog.handle import IcebergHandle
-    from rowlake.catalog.metadata import Definition
+    from rowlake.iceberg.metadata_files import Definition
     from rowlake.model.names import Identifier, Name
 
 

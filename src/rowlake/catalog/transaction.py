@@ -15,9 +15,9 @@ from pyiceberg.table.update import AddSnapshotUpdate
 
 from rowlake.catalog.backend import backend_of, can_commit_many
 from rowlake.catalog.filesystem import FileSystemCatalog
-from rowlake.catalog.metadata import apply_updates, validate
-from rowlake.catalog.metadata_checks import validate_commit
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.iceberg.metadata_checks import validate_commit
+from rowlake.iceberg.metadata_files import apply_updates, validate
 from rowlake.model.names import levels_of
 from rowlake.model.outcome import Conflict
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
     from rowlake.catalog.handle import IcebergHandle
-    from rowlake.catalog.metadata import Definition
+    from rowlake.iceberg.metadata_files import Definition
     from rowlake.model.names import Identifier
 
 # What may be asked of the catalog under it, and what would change it at once.

@@ -1,4 +1,4 @@
-"""Sizes, ages and settings as they are typed after an option."""
+"""Parse sizes, ages and settings given to options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def size_in_bytes(option: str, text: str) -> int:
-    """Return a size: `500000`, `10MB` (of 1000), `10MiB` (of 1024)."""
+    """Return a size in bytes: `500000`, `10MB` (powers of 1000), `10MiB` (powers of 1024)."""
     found = _SIZE.fullmatch(text.strip())
     if not found:
         raise typer.BadParameter(f"{option} takes a size, such as 500000 or 10GB, not {text!r}")
@@ -27,7 +27,7 @@ def size_in_bytes(option: str, text: str) -> int:
 
 
 def moment(text: str) -> int:
-    """Return ms since 1970 of a time, or of so long ago: `7d`, `36h`."""
+    """Return ms since 1970 of a time, or of an age: `7d`, `36h`."""
     found = _AGE.fullmatch(text.strip())
     if found:
         return int((time.time() - float(found[1]) * _SECONDS[found[2].lower()]) * 1000)

@@ -1,7 +1,7 @@
 """The `rowlake` command: its sub-commands and exit codes.
 
-Exit codes: 0 done, 1 the operation failed, 2 wrong usage, 3 a conflict that may be retried,
-4 the outcome is unknown.
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a conflict that can be retried, 4 unknown
+outcome.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from rowlake.model.printable import printable_lines
 from rowlake.secrets import without_passwords
 
 INTERRUPTED = 130
-# Typer has no name of its own for what all errors of usage are.
+# Typer has no public name for the base class of usage errors.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class Commands(TyperGroup):
-    """The sub-commands; what they say of wrong usage quotes no password."""
+    """The sub-commands; messages about wrong usage never show a password."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the sub-command that was asked for."""
@@ -69,7 +69,7 @@ def sql(
 
 @app.command()
 def shell(warehouse: Warehouse = None, catalog: Catalog = None) -> None:
-    """Type statements, end each with a semicolon."""
+    """Start an interactive shell; end each statement with a semicolon."""
     from rowlake.cli.shell import run_shell
 
     with open_lake(warehouse, catalog) as lake:
@@ -153,7 +153,7 @@ def demo(
     ] = None,
     rows: Annotated[int, typer.Option("--rows", min=1_000, help="How many sales.")] = 500_000,
 ) -> None:
-    """Make a sales table, change it, travel in time, and show what was done."""
+    """Run a short tour: create a sales table, change it, travel in time."""
     from rowlake.cli.demo import run_demo
 
     run_demo(warehouse, rows)
@@ -173,7 +173,7 @@ def exit_code(error: RowlakeError) -> int:
 
 
 def main() -> None:
-    """Run the command line; errors of rowlake end in one line and an exit code."""
+    """Run the command line; rowlake's errors become one line and an exit code."""
     if not LOOKS.isdisjoint(sys.argv[1:2]):
         spare_pandas()
     try:
@@ -182,8 +182,8 @@ def main() -> None:
         print(f"rowlake: {printable_lines(str(error))}", file=sys.stderr)
         sys.exit(exit_code(error))
     except SystemExit as ended:
-        if ended.code == INTERRUPTED:  # Typer's answer to Ctrl-C, which says nothing
-            text = "rowlake: stopped; a write that was not committed left its table as it was"
+        if ended.code == INTERRUPTED:  # how Typer reports Ctrl-C
+            text = "rowlake: stopped; uncommitted writes left their tables unchanged"
             print(text, file=sys.stderr)
         raise
 

@@ -1,6 +1,6 @@
-"""`rowlake demo`: the main job on an embedded lake, with progress and a readable result.
+"""`rowlake demo`: a short tour on an embedded lake, with progress and readable results.
 
-Makes a partitioned sales table, fills it, changes its schema, overwrites a month, keeps a tag,
+Creates a partitioned sales table, fills it, changes its schema, overwrites a month, sets a tag,
 travels in time, and shows what each step did and how long it took.
 """
 
@@ -21,7 +21,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rowlake.cli.output import Output, show
 from rowlake.cli.views import history_of
-from rowlake.lake import connect
+from rowlake.connection import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ FIRST_DAY = datetime.date(2026, 1, 1)
 
 
 def run_demo(warehouse: str | None, rows: int) -> None:
-    """Run the demo; a warehouse that is not given is a temporary one, removed at the end."""
+    """Run the demo, in a temporary warehouse that is removed at the end if none is given."""
     console = Console()
     with _folder(warehouse) as folder:
         console.print(f"[bold]rowlake demo[/bold]: {rows:,} sales in a lake at {escape(folder)}\n")
@@ -47,7 +47,7 @@ def run_demo(warehouse: str | None, rows: int) -> None:
             spent = time.perf_counter() - started
             console.print(f"Done in {spent:.1f} s. Every step above is one atomic commit.")
         if warehouse:
-            console.print(f"Look further:  rowlake shell --warehouse {escape(folder)}")
+            console.print(f"Explore it:  rowlake shell --warehouse {escape(folder)}")
 
 
 @contextmanager

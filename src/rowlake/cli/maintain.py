@@ -1,7 +1,7 @@
-"""Commands that look after tables: health, optimize, and each verb of maintenance by itself.
+"""Maintenance commands: health, optimize, and each operation by itself.
 
-What removes files for good (`orphans`, `vacuum`, `erase`) only shows what it would do, unless
-`--delete` is given; everything else has `--dry-run`.
+Commands that remove files for good (`orphans`, `vacuum`, `erase`) only show what they would do,
+unless `--delete` is given; the others have `--dry-run`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ Delete = Annotated[
     bool, typer.Option("--delete", help="Delete the files; without it they are only shown.")
 ]
 Where = Annotated[
-    str | None, typer.Option("--where", help="Only files that may hold rows of this condition.")
+    str | None,
+    typer.Option("--where", help="Only files that may hold rows matching this condition."),
 ]
 Options = Annotated[
     list[str] | None,
-    typer.Option("--option", metavar="KEY=VALUE", help="Iceberg's options; may come repeatedly."),
+    typer.Option("--option", metavar="KEY=VALUE", help="Iceberg's options; can be repeated."),
 ]
 OnBranch = Annotated[str, typer.Option("--branch", help="Work on this branch.")]
 MaxBytes = Annotated[
@@ -50,7 +51,7 @@ AlsoBelow = Annotated[
     typer.Option(
         "--also-below",
         metavar="FOLDER",
-        help="Delete files here too, outside of the table's own folders; may come repeatedly.",
+        help="Also delete files below this folder, outside the table's own; can be repeated.",
     ),
 ]
 
@@ -78,14 +79,14 @@ def health(
     table: o.TableName,
     branch: OnBranch = "main",
     orphans: Annotated[
-        bool, typer.Option("--orphans", help="List storage too, to count orphan files.")
+        bool, typer.Option("--orphans", help="Also list storage, to count orphan files.")
     ] = False,
     warehouse: o.Warehouse = None,
     catalog: o.Catalog = None,
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
 ) -> None:
-    """Show how a table is, and what to run where it is not well."""
+    """Show a table's health, and what to run to improve it."""
     with o.open_lake(warehouse, catalog) as lake:
         lake.engine.progress = not quiet
         show_findings(lake.table(table).health(branch=branch, orphans=orphans), output)
@@ -95,7 +96,7 @@ def optimize(
     table: o.TableName,
     dry_run: DryRun = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on until Ctrl-C, a line for each round.")
+        bool, typer.Option("--watch", help="Repeat until Ctrl-C; one line per round.")
     ] = False,
     interval: Annotated[
         float, typer.Option("--interval", min=0.1, help="Seconds between rounds of --watch.")
@@ -109,7 +110,7 @@ def optimize(
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
 ) -> None:
-    """Look at a table and run the maintenance that pays, within a budget."""
+    """Run the maintenance that pays off, within a budget."""
     from rowlake.cli.amounts import size_in_bytes
 
     if watch and dry_run:
@@ -181,7 +182,7 @@ def rewrite_position_deletes(
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
 ) -> None:
-    """Merge position delete files, or turn them into vectors; no data file is read."""
+    """Merge position delete files, or convert them to vectors; reads no data file."""
     given = _pairs(options)
 
     def run(found: Table) -> Report:
@@ -201,7 +202,7 @@ def convert_equality_deletes(
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
 ) -> None:
-    """Turn equality deletes into position deletes or vectors."""
+    """Convert equality deletes to position deletes or vectors."""
     given = _pairs(options)
 
     def run(found: Table) -> Report:
@@ -213,7 +214,7 @@ def convert_equality_deletes(
 def rewrite_manifests(
     table: o.TableName,
     spec_id: Annotated[
-        int | None, typer.Option("--spec-id", help="Of this partition spec; else the current.")
+        int | None, typer.Option("--spec-id", help="Partition spec; the current one by default.")
     ] = None,
     branch: OnBranch = "main",
     dry_run: DryRun = False,
@@ -222,7 +223,7 @@ def rewrite_manifests(
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
 ) -> None:
-    """Write manifests anew: few, and clustered by partition."""
+    """Rewrite manifests: fewer, and clustered by partition."""
 
     def run(found: Table) -> Report:
         return found.rewrite_manifests(spec_id=spec_id, branch=branch, dry_run=dry_run)
@@ -234,15 +235,15 @@ def expire(
     table: o.TableName,
     older_than: OlderThan = None,
     retain_last: Annotated[
-        int | None, typer.Option("--retain-last", help="Keep so many of each branch.")
+        int | None, typer.Option("--retain-last", help="Keep at least this many per branch.")
     ] = None,
     snapshot_ids: Annotated[
         list[int] | None,
-        typer.Option("--snapshot-id", help="Expire this one; may come repeatedly."),
+        typer.Option("--snapshot-id", help="Expire this snapshot; can be repeated."),
     ] = None,
     clean_expired_metadata: Annotated[
         bool,
-        typer.Option("--clean-expired-metadata", help="Schemas and specs that nothing needs, too."),
+        typer.Option("--clean-expired-metadata", help="Also remove unused schemas and specs."),
     ] = False,
     also_below: AlsoBelow = None,
     dry_run: DryRun = False,
@@ -271,10 +272,10 @@ def orphans(
     table: o.TableName,
     older_than: OlderThan = None,
     location: Annotated[
-        str | None, typer.Option("--location", help="Look here; else where the table is.")
+        str | None, typer.Option("--location", help="Folder to search; the table's by default.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Even files of the last day, if --older-than says so.")
+        bool, typer.Option("--force", help="Include files of the last day, if --older-than does.")
     ] = False,
     also_below: AlsoBelow = None,
     delete: Delete = False,
@@ -283,7 +284,7 @@ def orphans(
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
 ) -> None:
-    """Find files that belong to nothing, and with --delete remove them."""
+    """Find files that no snapshot refers to, and with --delete remove them."""
     moment = _moment(older_than)
 
     def run(found: Table) -> Report:
@@ -297,7 +298,7 @@ def orphans(
 def vacuum(
     table: o.TableName,
     retain_hours: Annotated[
-        float | None, typer.Option("--retain-hours", help="Keep so much; a week by default.")
+        float | None, typer.Option("--retain-hours", help="Retention; a week by default.")
     ] = None,
     also_below: AlsoBelow = None,
     delete: Delete = False,
@@ -306,7 +307,7 @@ def vacuum(
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
 ) -> None:
-    """Expire snapshots and find orphans of a retention, and with --delete remove them."""
+    """Find snapshots and orphan files older than a retention, and with --delete remove them."""
 
     def run(found: Table) -> Report:
         return found.vacuum(retain_hours, dry_run=not delete, also_below=also_below)
@@ -317,13 +318,13 @@ def vacuum(
 def erase(
     table: o.TableName,
     where: Annotated[
-        str, typer.Option("--where", help="Which rows: columns compared with literals.")
+        str, typer.Option("--where", help="Rows to erase: columns compared with literals.")
     ],
     drop_tags: Annotated[
         bool, typer.Option("--drop-tags", help="Drop tags whose snapshots hold such rows.")
     ] = False,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Erase; without it only show what there is.")
+        bool, typer.Option("--delete", help="Erase; without it, only show what was found.")
     ] = False,
     warehouse: o.Warehouse = None,
     catalog: o.Catalog = None,
@@ -341,7 +342,8 @@ def erase(
 def stats(
     table: o.TableName,
     columns: Annotated[
-        str | None, typer.Option("--columns", metavar="A,B", help="These; else all that can be.")
+        str | None,
+        typer.Option("--columns", metavar="A,B", help="Columns; all supported ones by default."),
     ] = None,
     partitions: Annotated[
         bool, typer.Option("--partitions", help="Count partitions instead of distinct values.")
@@ -352,7 +354,7 @@ def stats(
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
 ) -> None:
-    """Count distinct values of columns (or what partitions hold) into a statistics file."""
+    """Write a statistics file: distinct values per column, or counts per partition."""
     if partitions and columns is not None:
         raise typer.BadParameter("give either --columns or --partitions")
     names = None if columns is None else [name.strip() for name in columns.split(",")]
@@ -368,10 +370,10 @@ def stats(
 def rollback(
     table: o.TableName,
     snapshot_id: Annotated[
-        int | None, typer.Option("--snapshot-id", help="Back to this snapshot.")
+        int | None, typer.Option("--snapshot-id", help="Snapshot to roll back to.")
     ] = None,
     as_of: Annotated[
-        str | None, typer.Option("--as-of", help="Back to what was current at this time.")
+        str | None, typer.Option("--as-of", help="Roll back to the state at this time.")
     ] = None,
     branch: OnBranch = "main",
     warehouse: o.Warehouse = None,

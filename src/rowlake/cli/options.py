@@ -21,10 +21,10 @@ Catalog = Annotated[
     typer.Option(
         "--catalog",
         envvar="ROWLAKE_CATALOG",
-        help="A catalog of PyIceberg's configuration, or 'filesystem'.",
+        help="A catalog from PyIceberg's configuration, or 'filesystem'.",
     ),
 ]
-Shown = Annotated[Output, typer.Option("--output", "-o", help="How rows are shown.")]
+Shown = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
 TableName = Annotated[str, typer.Argument(metavar="NS.TABLE", help="The table.")]
 
@@ -39,7 +39,7 @@ Isolation = Annotated[str | None, typer.Option("--isolation", help="serializable
 Properties = Annotated[
     list[str] | None,
     typer.Option(
-        "--property", metavar="KEY=VALUE", help="For the snapshot's summary; may come repeatedly."
+        "--property", metavar="KEY=VALUE", help="For the snapshot's summary; can be repeated."
     ),
 ]
 Explained = Annotated[
@@ -49,9 +49,9 @@ Explained = Annotated[
 
 def open_lake(warehouse: str | None, catalog: str | None) -> Lake:
     """Open the lake that the options name."""
-    gc.disable()  # nothing of what loads now is garbage, and looking for some takes time
+    gc.disable()  # nothing that loads now is garbage, and searching for it takes time
     try:
-        from rowlake.lake import connect
+        from rowlake.connection import connect
 
         return connect(warehouse=warehouse, catalog=catalog)
     finally:

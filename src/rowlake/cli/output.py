@@ -42,6 +42,7 @@ class Output(str, enum.Enum):
 
 _RESULT_TYPES = {
     "operation": pa.string(),
+    "ran_on": pa.string(),
     "seconds": pa.float64(),
     "phases": pa.map_(pa.string(), pa.float64()),
 }
@@ -66,7 +67,7 @@ class Rows:
 
 def rows_of(lake: Lake, statement: str) -> pa.Table:
     """Return the rows of a statement; what is too complex for Spark is rowlake's error."""
-    from rowlake.sql.refusals import refusing_too_complex
+    from rowlake.query.refusals import refusing_too_complex
 
     with refusing_too_complex():
         return lake.sql(statement).toArrow()

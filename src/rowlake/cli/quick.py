@@ -1,9 +1,9 @@
-"""Looks at a table without what they have no need of.
+"""Fast start of metadata commands: pyarrow is kept from importing pandas.
 
-pyarrow imports pandas, which takes a second, when it is first handed a list: it asks whether that
-is a Series. A process that only shows metadata never has one, so there pyarrow is told that pandas
-is missing. It remembers the answer, so this is for whole processes: `rowlake files`, not for
-programs that import rowlake.
+pyarrow imports pandas, which takes a second, when it first converts a list, to check whether it is
+a Series. A process that only shows metadata never has one, so pandas is made to look missing.
+pyarrow remembers that, so this is for whole processes such as `rowlake files`, never for programs
+that import rowlake.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Spared(MetaPathFinder):
 
 
 def spare_pandas() -> None:
-    """Have pyarrow do without pandas until the process ends."""
+    """Keep pyarrow from importing pandas until the process ends."""
     if _SPARED in sys.modules:
         return
     import pyarrow as pa

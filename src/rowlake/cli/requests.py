@@ -1,4 +1,4 @@
-"""What is typed after a command that changes rows, as statements, clauses and sources."""
+"""Arguments of commands that change rows, as statements, clauses and sources."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rowlake.dml.operations import Delete, Update, When, qualifiers
+from rowlake.dml.python_arguments import condition_of
 from rowlake.merge_builder import TARGET
 from rowlake.model.names import levels_of
-from rowlake.sql.assignments import condition_of
-from rowlake.sql.cursor import Cursor
-from rowlake.sql.parse_create import QUERY_WORDS
-from rowlake.sql.parse_row_level import parse_clause, qualifiers, take_assignments
-from rowlake.sql.row_statements import Update, When
-from rowlake.sql.statements import Delete
+from rowlake.sql.parse.create import QUERY_WORDS
+from rowlake.sql.parse.row_level import parse_clause, take_assignments
+from rowlake.sqltext.cursor import Cursor
 from rowlake.verbs.source import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowlake.dml.operations import Clause
     from rowlake.lake import Lake
     from rowlake.merge_builder import MergeBuilder
-    from rowlake.sql.row_statements import Clause
 
 _QUERY = re.compile(rf"\s*(\(|({'|'.join(QUERY_WORDS)})[\s(])", re.IGNORECASE)
 _SHORT = {"update-all": "UPDATE SET *", "insert-all": "INSERT *"}
@@ -37,7 +36,7 @@ def write_options(
     isolation: str | None,
     properties: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Return the options that were given, as `Table`'s verbs take them."""
+    """Return the options that were given, in the form that `Table`'s methods take."""
     found: dict[str, Any] = {
         "branch": branch,
         "mode": mode,
@@ -71,7 +70,7 @@ def updating(table: str, texts: Sequence[str], where: str | None) -> Update:
 
 
 def explained(statement: str) -> str:
-    """Return a statement with EXPLAIN before it."""
+    """Return a statement prefixed with EXPLAIN."""
     return statement if Cursor(statement).at_words("EXPLAIN") else f"EXPLAIN {statement}"
 
 
@@ -92,7 +91,7 @@ def columns_in(text: str) -> list[str]:
     """Return the columns of `a,b`."""
     found = [part.strip() for part in text.split(",")]
     if not all(found):
-        raise typer.BadParameter(f"--keys takes columns between commas, not {text!r}")
+        raise typer.BadParameter(f"--keys takes columns separated by commas, not {text!r}")
     return found
 
 

@@ -1,6 +1,6 @@
 """Commands that change rows: delete, update, merge, upsert, and explain.
 
-Each is one commit, and shows its `Result`; conditions and values are SQL.
+Each command is one commit and shows its `Result`; conditions and values are SQL.
 """
 
 from __future__ import annotations
@@ -13,23 +13,22 @@ from rowlake.cli import options as o
 from rowlake.cli.output import Output, show, show_plan, show_result
 
 if TYPE_CHECKING:
+    from rowlake.dml.operations import Delete, Update
     from rowlake.lake import Lake
-    from rowlake.sql.row_statements import Update
-    from rowlake.sql.statements import Delete
 
-Where = Annotated[str | None, typer.Option("--where", help="Only rows of this condition.")]
+Where = Annotated[str | None, typer.Option("--where", help="Only rows that match this condition.")]
 Keys = Annotated[
     str | None, typer.Option("--keys", metavar="A,B", help="The columns that rows match on.")
 ]
 Clauses = list[str] | None
 _USING = "A file of Parquet, CSV, JSON or ORC, a query, or a table."
 _MATCHED = (
-    "For rows that match: update-all, delete, or what SQL has after WHEN MATCHED, such as "
-    '"UPDATE SET a = s.a" or "AND s.gone THEN DELETE". May come repeatedly; the first '
-    "that applies counts."
+    "For rows that match: update-all, delete, or what follows WHEN MATCHED in SQL, such as "
+    '"UPDATE SET a = s.a" or "AND s.gone THEN DELETE". Can be repeated; the first that '
+    "applies wins."
 )
-_NOT_MATCHED = "For source rows without a match: insert-all, or as SQL has it."
-_BY_SOURCE = "For target rows that no source row matches: delete, or as SQL has it."
+_NOT_MATCHED = "For source rows without a match: insert-all, or an SQL clause."
+_BY_SOURCE = "For target rows that no source row matches: delete, or an SQL clause."
 
 
 def add_to(app: typer.Typer) -> None:
@@ -40,7 +39,7 @@ def add_to(app: typer.Typer) -> None:
 
 def delete(
     table: o.TableName,
-    where: Annotated[str, typer.Option("--where", help="Which rows: an SQL condition.")],
+    where: Annotated[str, typer.Option("--where", help="SQL condition that selects the rows.")],
     branch: o.Branch = None,
     mode: o.Mode = None,
     deletes: o.Deletes = None,
@@ -52,25 +51,20 @@ def delete(
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
 ) -> None:
-    """Delete the rows of a condition."""
+    """Delete the rows that match a condition."""
     from rowlake.cli.requests import deletion, write_options
 
     given = write_options(branch, mode, deletes, isolation, properties)
     with o.open_lake(warehouse, catalog) as lake:
         lake.engine.progress = not quiet
-        if deletes == "equality" and not explained:  # says what goes, and reads nothing
-            show_result(lake.table(table).delete(where, **given), output)
-        else:
-            _change(lake, deletion(table, where), given, explained, output)
+        _change(lake, deletion(table, where), given, explained, output)
 
 
 def update(
     table: o.TableName,
     assignments: Annotated[
         list[str],
-        typer.Option(
-            "--set", metavar="COLUMN = VALUE", help="A new value, in SQL; may come repeatedly."
-        ),
+        typer.Option("--set", metavar="COLUMN = VALUE", help="An SQL assignment; can be repeated."),
     ],
     where: Where = None,
     branch: o.Branch = None,
@@ -84,7 +78,7 @@ def update(
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
 ) -> None:
-    """Give columns new values, in the rows of a condition or in all."""
+    """Set columns in the rows that match a condition, or in all rows."""
     from rowlake.cli.requests import updating, write_options
 
     given = write_options(branch, mode, deletes, isolation, properties)
@@ -97,7 +91,7 @@ def update(
 def merge(
     table: o.TableName,
     using: Annotated[str, typer.Option("--using", metavar="SOURCE", help=_USING)],
-    on: Annotated[str | None, typer.Option("--on", help="When rows match: 't.id = s.id'.")] = None,
+    on: Annotated[str | None, typer.Option("--on", help="Match condition: 't.id = s.id'.")] = None,
     keys: Keys = None,
     when_matched: Annotated[Clauses, typer.Option(metavar="ACTION", help=_MATCHED)] = None,
     when_not_matched: Annotated[Clauses, typer.Option(metavar="ACTION", help=_NOT_MATCHED)] = None,
@@ -140,10 +134,10 @@ def upsert(
     keys: Keys = None,
     on_duplicates: Annotated[
         str | None,
-        typer.Option("--on-duplicates", help="Keys that come twice: error, or 'latest by COLUMN'."),
+        typer.Option("--on-duplicates", help="Duplicate keys: error, or 'latest by COLUMN'."),
     ] = None,
     if_exists: Annotated[
-        str | None, typer.Option("--if-exists", help="Keys that are there: update or reject.")
+        str | None, typer.Option("--if-exists", help="Existing keys: update or reject.")
     ] = None,
     branch: o.Branch = None,
     mode: o.Mode = None,
@@ -176,7 +170,7 @@ def explain(
 ) -> None:
     """Show what a statement would do; nothing is written."""
     from rowlake.cli.requests import explained
-    from rowlake.sql.execute import plan_of
+    from rowlake.sql.execute.statement import plan_of
 
     text = explained(statement)
     with o.open_lake(warehouse, catalog) as lake:
@@ -198,9 +192,11 @@ def _change(
     explained: bool,
     output: Output,
 ) -> None:
-    from rowlake.sql.execute_row_level import change_rows, explain_rows
+    from rowlake.dml.change import change_rows, explain_rows
+    from rowlake.query.lookup import TableLookup
 
+    lookup = TableLookup(lake.workspace)
     if explained:
-        show_plan(explain_rows(lake, statement, **given), output)
+        show_plan(explain_rows(lookup, statement, **given), output)
     else:
-        show_result(change_rows(lake, statement, **given), output)
+        show_result(change_rows(lookup, statement, **given)[1], output)

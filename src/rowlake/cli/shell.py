@@ -1,4 +1,4 @@
-"""An interactive shell: statements end with a semicolon, `exit` or end of input leaves."""
+"""An interactive shell: statements end with a semicolon; `exit` or end of input leaves it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rowlake.cli.output import Output, rows_of, show
 from rowlake.errors import RowlakeError
 from rowlake.model.printable import printable_lines
 from rowlake.secrets import without_secrets
-from rowlake.sql.split import split_statements
+from rowlake.sqltext.statement_list import split_statements
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -37,7 +37,7 @@ def run_shell(lake: Lake) -> None:
             return
         pending = f"{pending}\n{line}" if pending else line
         if ";" not in pending:
-            continue  # a statement of many lines is not read again for each of them
+            continue  # avoids rescanning a long statement for every line
         statements, pending = split_statements(pending)
         for statement in statements:
             _run(lake, statement)

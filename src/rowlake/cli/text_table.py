@@ -1,8 +1,8 @@
-"""Rows as lines of text for people: columns side by side, long values folded.
+"""Rows as a text table for people: aligned columns, long values folded.
 
-Comes in: names and cells, all text. Goes out: lines that fit a width where that is possible at
-all. Cells are shown as they are, with no markup of any kind; control characters are escaped
-(`rowlake.model.printable`), so that a value cannot move the cursor.
+Comes in: names and cells, all text. Goes out: lines that fit a width if possible. Cells are shown
+as they are, with no markup of any kind; control characters are escaped (`rowlake.model.printable`),
+so that a value cannot move the cursor.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def text_table(
 
 
 def cells(text: str) -> int:
-    """Return how many cells of a terminal a text takes."""
+    """Return how many terminal cells a text takes."""
     return len(text) if text.isascii() else sum(map(_cells_of, text))
 
 
@@ -44,7 +44,7 @@ def _cells_of(character: str) -> int:
 
 
 def _fit(wanted: Sequence[int], width: int) -> list[int]:
-    """Return the widths of columns: the widest give way, none below the narrowest."""
+    """Return the widths of columns: the widest shrink first, none below a minimum."""
     widths = list(wanted)
     room = width - 1 - len(GAP) * (len(widths) - 1)
     while sum(widths) > room:

@@ -1,4 +1,4 @@
-"""What the look-up commands show; metadata only, no Spark."""
+"""What the metadata commands show; no Spark."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ SNAPSHOTS = pa.schema(
 
 
 def snapshots_of(table: Table) -> Rows:
-    """Return the snapshots kept, oldest first, as the metadata table `snapshots` has them."""
+    """Return the retained snapshots, oldest first, like the metadata table `snapshots`."""
     rows = [
         (
             _time(snapshot.timestamp_ms).replace(tzinfo=datetime.timezone.utc),
@@ -151,7 +151,7 @@ def snapshots_of(table: Table) -> Rows:
 
 
 def files_of(table: Table) -> pa.Table:
-    """Return the files of the current snapshot, what people look for first."""
+    """Return the files of the current snapshot, the most useful columns first."""
     wanted = ["content", "file_path", "file_format", "record_count", "file_size_in_bytes"]
     return table.files().select(wanted)
 
@@ -165,13 +165,17 @@ class RolledBack(Report):
 
     def rows(self) -> list[tuple[str, str]]:
         """Return (name, value), ids without separators."""
-        return [(name.replace("_", " "), str(value)) for name, value in self.to_dict().items()]
+        ids = {
+            "previous snapshot id": self.previous_snapshot_id,
+            "current snapshot id": self.current_snapshot_id,
+        }
+        return [(name, str(value)) for name, value in ids.items()]
 
 
 def rolled_back(
     table: Table, snapshot_id: int | None, as_of: str | None, branch: str
 ) -> RolledBack:
-    """Move a branch back, and tell from where to where."""
+    """Move a branch back; return where it pointed and where it points now."""
     previous = _head(table, branch)
     table.rollback_to(snapshot_id=snapshot_id, as_of=as_of, branch=branch)
     return RolledBack(previous, _head(table, branch))

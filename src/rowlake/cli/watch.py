@@ -1,7 +1,7 @@
-"""`rowlake optimize --watch`: round after round until Ctrl-C, a line for each.
+"""`rowlake optimize --watch`: runs until Ctrl-C, one line per round.
 
-What may be well the next time (a conflict, an outcome that is not known, storage or catalog out of
-reach) does not end it: the next round comes later and later, until one is well again.
+Failures that may pass (a conflict, an unknown outcome, storage or catalog out of reach) do not end
+it: the pause doubles after each one, until a round succeeds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def keep_watch(
     output: Output,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Run rounds until Ctrl-C, which ends it well: what was committed stays."""
+    """Run rounds until Ctrl-C, which ends it cleanly: commits stay."""
     failures = 0
     try:
         while True:
@@ -43,7 +43,7 @@ def keep_watch(
                 _say(report.summary(), report, output)
             sleep(pause(interval, failures))
     except KeyboardInterrupt:
-        print("rowlake: stopped watching; what was committed stays", file=sys.stderr)
+        print("rowlake: stopped watching; commits are kept", file=sys.stderr)
 
 
 def pause(interval: float, failures: int) -> float:

@@ -82,15 +82,6 @@ def merged(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     return found
 
 
-def write_position_deletes(
-    location: str, deletes: pa.Table, storage: Storage, *, compression: str = "zstd"
-) -> WrittenPositionDeletes:
-    """Write (file_path, pos) pairs, in any order, as a sorted Parquet position delete file."""
-    ordered = deletes.select(["file_path", "pos"]).cast(POSITION_DELETES)
-    ordered = ordered.sort_by([("file_path", "ascending"), ("pos", "ascending")])
-    return _write_ordered(location, ordered, storage, compression)
-
-
 def write_positions(
     location: str,
     positions: Mapping[str, NDArray[np.int64]],

@@ -1,7 +1,7 @@
-"""One Spark job, watched: named, counted for progress, cancelled on Ctrl-C, its errors ours.
+"""Run a Spark action: named, counted, reported as progress, cancelled on Ctrl-C, its errors ours.
 
-Classic sessions name a job by job group (a thread's local property, put back afterwards); Spark
-Connect names it by tag.
+Classic sessions name its jobs by job group (a thread's local property, put back afterwards); Spark
+Connect names them by tag.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rowlake.engine.failures import is_spark_error, translated
 from rowlake.engine.interrupts import cancelled_on_interrupt
 from rowlake.engine.progress import ProgressOption, Reporter, reporting, watching
+from rowlake.engine.tally import is_tallied, note
+from rowlake.model.work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +30,9 @@ GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.int
 
 _LOOK_SECONDS = 0.05
 _MOST_SECONDS = 5.0
+# How long to wait for Spark's listeners to hear that a job has ended, and how often to ask.
+_LISTENERS_SECONDS = 0.5
+_LISTENERS_PAUSE_SECONDS = 0.002
 # Spark Connect does not tell which tasks run on.
 _UNSEEN_TASKS_SECONDS = 1.0
 
@@ -43,7 +48,7 @@ def run_job(
     """Return what `action` returns; it starts Spark jobs in this thread.
 
     On Ctrl-C the jobs are cancelled, then KeyboardInterrupt goes on. RowlakeErrors of tasks are
-    raised here as they were raised there.
+    raised here as they were raised there. Jobs and tasks are added to the open tallies.
     """
     watched = _remote_job if is_remote(spark) else _classic_job
     with (
@@ -52,7 +57,10 @@ def run_job(
         cancelled_on_interrupt(job.cancel) as interrupted,
     ):
         try:
-            return action()
+            found = action()
+            if is_tallied():
+                note(job.work())
+            return found
         except KeyboardInterrupt:
             _await(job)
             raise
@@ -75,6 +83,7 @@ class _Job:
     """What can be done about a job: `active_tasks` is None where nobody tells."""
 
     cancel: Callable[[], None]
+    work: Callable[[], Work]
     active_tasks: Callable[[], int] | None = None
 
 
@@ -101,7 +110,11 @@ def _classic_job(spark: Any, label: str, reporter: Reporter) -> Iterator[_Job]:
     tracker = context.statusTracker()
     try:
         with watching(lambda: _count_tasks(tracker, group), reporter):
-            yield _Job(partial(_cancel, context, group), lambda: _active_tasks(tracker, group))
+            yield _Job(
+                partial(_cancel, context, group),
+                partial(_finished_work, tracker, group),
+                lambda: _active_tasks(tracker, group),
+            )
     finally:
         # None takes a property away.
         for key, value in before.items():
@@ -131,6 +144,23 @@ def _stages(tracker: Any, group: str) -> Iterator[Any]:
                 yield stage
 
 
+def _finished_work(tracker: Any, group: str) -> Work:
+    """Return the jobs of an action that has returned, and their tasks.
+
+    Spark's listeners lag behind the action by some milliseconds. Later jobs of adaptive execution
+    name the stages of earlier ones again, and skip them: each stage counts once, skipped ones not.
+    """
+    until = monotonic() + _LISTENERS_SECONDS
+    while True:
+        jobs = [tracker.getJobInfo(job_id) for job_id in tracker.getJobIdsForGroup(group)]
+        if all(job and job.status != "RUNNING" for job in jobs) or monotonic() > until:
+            break
+        sleep(_LISTENERS_PAUSE_SECONDS)
+    stages = {stage.stageId: stage for stage in _stages(tracker, group)}
+    tasks = sum(stage.numCompletedTasks for stage in stages.values())
+    return Work(spark_jobs=len(jobs), spark_tasks=tasks)
+
+
 @contextmanager
 def _remote_job(
     spark: Any,
@@ -138,16 +168,22 @@ def _remote_job(
     reporter: Reporter,
 ) -> Iterator[_Job]:
     tag = f"rowlake-{uuid.uuid4()}"
+    seen: dict[int, int] = {}
 
     def heard(stages: Any, **_: Any) -> None:
         with suppress(Exception):
+            seen.update({stage.stage_id: stage.num_tasks for stage in stages or ()})
             done = sum(stage.num_completed_tasks for stage in stages or ())
             reporter.update(done, sum(stage.num_tasks for stage in stages or ()))
+
+    def work() -> Work:
+        # A server tells no jobs, and of a short action not even its tasks: there are that many.
+        return Work(spark_jobs=1, spark_tasks=max(1, sum(seen.values())))
 
     spark.addTag(tag)
     spark.registerProgressHandler(heard)
     try:
-        yield _Job(lambda: spark.interruptTag(tag))
+        yield _Job(lambda: spark.interruptTag(tag), work)
     finally:
         spark.removeProgressHandler(heard)
         spark.removeTag(tag)

@@ -60,7 +60,7 @@ class Seal:
 DRIVER_SEAL = Seal()
 
 
-def as_plain(error: RowlakeError) -> dict[str, Any]:
+def _as_plain(error: RowlakeError) -> dict[str, Any]:
     """Return an error as class name, text and fields, all of types that JSON has."""
     kind = next(kind for kind in type(error).__mro__ if KINDS.get(kind.__name__) is kind)
     return {"kind": kind.__name__, "text": str(error), "fields": _plain(error.__dict__)}
@@ -76,8 +76,8 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def from_plain(told: dict[str, Any]) -> RowlakeError:
-    """Return the error that `as_plain` was given; lists come back as tuples."""
+def _from_plain(told: dict[str, Any]) -> RowlakeError:
+    """Return the error that `_as_plain` was given; lists come back as tuples."""
     return _made(told["kind"], told["text"], _frozen(told["fields"]))
 
 
@@ -99,7 +99,7 @@ def _frozen(value: Any) -> Any:
 
 def as_marked_text(error: RowlakeError, seal: Seal) -> str:
     """Return the error's text with a mark behind it that holds the whole error."""
-    packed = base64.b64encode(json.dumps(as_plain(error)).encode()).decode()
+    packed = base64.b64encode(json.dumps(_as_plain(error)).encode()).decode()
     return f"{error} [rowlake-error {packed} {seal.of('mark', packed)}]"
 
 
@@ -108,13 +108,13 @@ def from_marks(text: str, seal: Seal) -> RowlakeError | None:
     for found in islice(_MARK.finditer(text), _MOST_TRIED):
         packed, mark = found.groups()
         if seal.fits(mark, "mark", packed):
-            return from_plain(json.loads(base64.b64decode(packed)))
+            return _from_plain(json.loads(base64.b64decode(packed)))
     return None
 
 
 def signed(error: RowlakeError, seal: Seal) -> RowlakeError:
     """Return the error with a signature behind its text."""
-    plain = as_plain(error)
+    plain = _as_plain(error)
     mark = seal.of(plain["kind"], plain["text"])[:32]
     return _made(plain["kind"], f"{plain['text']} [rowlake {mark}]", error.__dict__)
 

@@ -11,21 +11,19 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-import rowlake
-from rowlake.engine.crew import shared_crew
 from rowlake.engine.daemons import end_daemons, java_pid
 from rowlake.engine.jobs import is_remote, run_job
 from rowlake.engine.local import is_tiny, run_here
 from rowlake.engine.present import Presenter
 from rowlake.engine.progress import ProgressOption, reporting
 from rowlake.engine.session import active_session, make_session
+from rowlake.engine.tally import note
 from rowlake.engine.worker import (
     FRAME_COLUMN,
     PAYLOAD_COLUMN,
@@ -37,6 +35,8 @@ from rowlake.engine.worker import (
     with_decimals,
     with_names,
 )
+from rowlake.model.work import Work
+from rowlake.version import __version__
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -86,18 +86,6 @@ class Engine:
         """The session: the user's, else the active one, else a local one made now."""
         with self._making:
             return self._session
-
-    def warm_up(self) -> None:
-        """Start the session and its Python workers in the background, while planning runs.
-
-        Whatever fails here fails again, and is told, where the session is first used.
-        """
-        threading.Thread(target=self._warm, name="rowlake-warm-up", daemon=True).start()
-
-    def _warm(self) -> None:
-        with suppress(Exception):
-            tasks = self._task_frame(Job(_no_rows, b""), list(range(self.slots)), FRAMES_DDL)
-            tasks.toArrow()
 
     @cached_property
     def _session(self) -> SparkSession:
@@ -177,23 +165,20 @@ class Engine:
         output: pa.Schema,
         *,
         size_in_bytes: int | None = None,
-        returns_rows: bool = False,
         label: str = "running tasks",
         progress: ProgressOption | None = None,
     ) -> pa.Table:
         """Run the kernel on every task and return all it yields as one table of `output`.
 
-        Runs beside the driver where the tasks are few and `size_in_bytes`, what they will read,
-        is small; rows come in no particular order otherwise. `returns_rows`: much of what is read
-        comes back, so that tasks had better run in this very process.
+        Runs in threads of the driver where the tasks are few and `size_in_bytes`, what they will
+        read, is small; else in Spark tasks, and rows come in no particular order.
         """
         shown = self.progress if progress is None else progress
-        if is_tiny(tasks, size_in_bytes, is_one_machine=self.is_one_machine):
-            crew = None if returns_rows else shared_crew()
-            if crew is not None and not crew.is_ready_for(kernel, len(tasks), size_in_bytes or 0):
-                crew = None
+        if is_tiny(tasks, size_in_bytes):
             with reporting(label, shown) as reporter:
-                return run_here(kernel, tasks, output, reporter, crew)
+                found = run_here(kernel, tasks, output, reporter)
+            note(Work(driver_tasks=len(tasks)))
+            return found
         frame = self._task_frame(Job(kernel, _schema_bytes(output)), tasks, FRAMES_DDL)
         frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
@@ -205,7 +190,7 @@ class Engine:
 
         Where the driver can do the work itself it is done at once; else it is lazy, by Spark.
         """
-        if not is_tiny(tasks, size_in_bytes, is_one_machine=self.is_one_machine):
+        if not is_tiny(tasks, size_in_bytes):
             return self.dataframe(kernel, tasks, output)
         found = self.run(kernel, tasks, output, size_in_bytes=size_in_bytes, label="aggregating")
         # Rows that are in one partition need no shuffle before they are grouped.
@@ -297,11 +282,11 @@ class Engine:
 
         return cluster(df, groups, order, schema, has_time=self.has_time)
 
-    def kept(self, df: DataFrame | None) -> AbstractContextManager[None]:
-        """Have a DataFrame give the same rows however often it is read inside the block."""
-        from rowlake.engine.kept import kept
+    def repeatable(self, df: DataFrame | None) -> AbstractContextManager[None]:
+        """Make a DataFrame return the same rows however often it is read inside the block."""
+        from rowlake.engine.repeatable import repeatable
 
-        return kept(df)
+        return repeatable(df)
 
     def from_arrow(self, table: pa.Table) -> DataFrame:
         """Return an Arrow table as a DataFrame, in Spark's types."""
@@ -342,12 +327,8 @@ class Engine:
         return spread.mapInArrow(_function(job), schema)
 
 
-def _no_rows(_: Any) -> Iterator[pa.RecordBatch]:
-    return iter(())
-
-
 def _function(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    return partial(run_tasks, rowlake.__version__, pack(job))
+    return partial(run_tasks, __version__, pack(job))
 
 
 def _mapped(df: DataFrame, job: Job, schema: Any) -> DataFrame:
@@ -363,7 +344,7 @@ def _mapped(df: DataFrame, job: Job, schema: Any) -> DataFrame:
         # PySpark takes a dot in a name for a path; the kernel gets the names back.
         job = replace(job, kernel=partial(with_names, tuple(df.columns), job.kernel))
         df = df.toDF(*[f"c{number}" for number in range(len(df.columns))])
-    return df.mapInArrow(partial(run_stream, rowlake.__version__, pack(job)), schema)
+    return df.mapInArrow(partial(run_stream, __version__, pack(job)), schema)
 
 
 def _packing(spread: Spread) -> Job:

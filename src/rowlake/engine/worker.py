@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-import rowlake
 from rowlake.engine.failures import SHIPPING, TaskFailure
 from rowlake.engine.present import Presenter
 from rowlake.engine.sealed_errors import DRIVER_SEAL, Seal, signed
 from rowlake.errors import EngineError, RowlakeError
+from rowlake.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -80,9 +80,8 @@ def unpack(packed: bytes) -> Any:
     """Return what `pack` was given.
 
     Only for bytes that a driver packed and handed to its own tasks: the function that Spark
-    ships, a column of the frame that the driver made for it, or the pipe to a process that the
-    driver started. No row, file or message of anybody else gets here; a driver runs whatever code
-    it likes in its tasks anyway.
+    ships, or a column of the frame that the driver made for it. No row, file or message of anybody
+    else gets here; a driver runs whatever code it likes in its tasks anyway.
     """
     size = int.from_bytes(packed[:8], "little")
     return pickle.loads(pa.decompress(packed[8:], size, codec=_COMPRESSION, asbytes=True))
@@ -213,9 +212,9 @@ _state = {"prepared": False}
 
 def _prepare(version: str) -> None:
     """Make this worker process fit for rowlake's tasks, once in its life."""
-    if version != rowlake.__version__:
+    if version != __version__:
         raise EngineError(
-            f"Cannot run the task: the executor has rowlake {rowlake.__version__}, the driver "
+            f"Cannot run the task: the executor has rowlake {__version__}, the driver "
             f"{version}. {SHIPPING}"
         )
     if not _state["prepared"]:

@@ -6,7 +6,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from rowlake.errors import InternalError
-from rowlake.iceberg import refs, updates
+from rowlake.iceberg import expire, refs, updates
 from rowlake.iceberg.definition import redefining_updates
 from rowlake.iceberg.name_mapping import ensure_mapping
 from rowlake.iceberg.specs import add_unpartitioned_spec
@@ -85,3 +85,8 @@ def _(change: changes.AddNameMapping, handle: IcebergHandle) -> Updates:
 @updates_of.register(changes.Redefine)
 def _(change: changes.Redefine, handle: IcebergHandle) -> Updates:
     return redefining_updates(handle, change.definition)
+
+
+@updates_of.register(changes.ExpireSnapshots)
+def _(change: changes.ExpireSnapshots, handle: IcebergHandle) -> Updates:
+    return expire.expire_updates(handle, change.expiry)

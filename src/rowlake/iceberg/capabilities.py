@@ -17,4 +17,5 @@ def capabilities_of(format_version: int) -> Capabilities:
         row_ids=format_version >= 3,
         sequence_numbers=format_version >= 2,
         column_defaults=format_version >= 3,
+        manifests=True,
     )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.catalog.metadata import Definition
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.layout import order_from, spec_from
+from rowlake.iceberg.metadata_files import Definition
 from rowlake.iceberg.replace import replace_updates
 from rowlake.iceberg.schema import (
     check_schema,

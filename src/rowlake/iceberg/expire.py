@@ -10,7 +10,6 @@ made or a ref found in the meantime makes the requirements fail, so that all is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
 from pyiceberg.exceptions import CommitFailedException
@@ -31,9 +30,10 @@ from pyiceberg.table.update import (
 )
 
 from rowlake.catalog.generic import is_rest
-from rowlake.catalog.metadata import apply_updates, read_metadata
 from rowlake.errors import InvalidStatementError, shown
-from rowlake.iceberg.refs import ancestors
+from rowlake.iceberg.metadata_files import read_metadata
+from rowlake.iceberg.refs import NOTHING, ancestors
+from rowlake.model.expiry import Asked, Expiry
 from rowlake.model.properties import whole_number
 
 if TYPE_CHECKING:
@@ -52,30 +52,6 @@ MAX_REF_AGE_MS = "history.expire.max-ref-age-ms"
 FIVE_DAYS_MS = 5 * 24 * 60 * 60 * 1000
 FOR_EVER_MS = 2**63 - 1
 MAIN = "main"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a caller asks to expire; None: what the table's properties say. Times in ms."""
-
-    now_ms: int
-    older_than_ms: int | None = None
-    retain_last: int | None = None
-    snapshot_ids: frozenset[int] = frozenset()
-    clean_metadata: bool = False
-
-
-@dataclass(frozen=True)
-class Expiry:
-    """What goes, in the order of the metadata."""
-
-    snapshot_ids: tuple[int, ...] = ()
-    refs: tuple[str, ...] = ()
-    schema_ids: tuple[int, ...] = ()
-    spec_ids: tuple[int, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.snapshot_ids or self.refs or self.schema_ids or self.spec_ids)
 
 
 def expiry_of(
@@ -219,7 +195,7 @@ def expire_updates(handle: IcebergHandle, expiry: Expiry) -> Updates:
     Statistics are named one by one, and on REST each snapshot, as servers of any age take them.
     """
     if not expiry:
-        return (), ()
+        return NOTHING
     metadata, gone = handle.metadata, set(expiry.snapshot_ids)
     updates: list[TableUpdate] = [RemoveSnapshotRefUpdate(ref_name=name) for name in expiry.refs]
     updates += [
@@ -280,14 +256,6 @@ class AssertSameHistory(ValidatableTableRequirement):
         """Raise CommitFailedException where the history is another one."""
         if base_metadata is None or self != AssertSameHistory.of(base_metadata):
             raise CommitFailedException("snapshots, branches or tags have changed meanwhile")
-
-
-def expired(handle: IcebergHandle, expiry: Expiry) -> TableMetadata:
-    """Return the metadata as they would be after the expiry; nothing is committed."""
-    updates, _ = expire_updates(handle, expiry)
-    if not updates:
-        return handle.metadata
-    return apply_updates(handle.metadata, handle.metadata_location, updates)
 
 
 def refs_lost(before: IcebergHandle, after: IcebergHandle) -> list[str]:

@@ -6,37 +6,70 @@ of catalog updates and requirements, and the swap is the catalog's.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from rowlake.catalog.commit import commit_updates
-from rowlake.catalog.tables import create_table, refresh, stage_table, table_exists
-from rowlake.catalog.transaction import admit_write
-from rowlake.iceberg import producer
-from rowlake.iceberg.alter import updates_of
-from rowlake.iceberg.definition import new_definition
-from rowlake.iceberg.evolve import evolve
-from rowlake.iceberg.history import commit_of, commits_since
-from rowlake.iceberg.listing import ManifestListing
-from rowlake.iceberg.metadata import view_of
-from rowlake.iceberg.metadata_tables import metadata_table
-from rowlake.iceberg.name_mapping import NAME_MAPPING, default_mapping
-from rowlake.iceberg.refs import NOTHING
+from rowlake.deferred import deferred
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
+    from rowlake.catalog import commit as catalog_commit
+    from rowlake.catalog import ownership, tables, transaction
     from rowlake.catalog.handle import IcebergHandle
+    from rowlake.iceberg import (
+        alter,
+        expire,
+        file_history,
+        history,
+        listing,
+        metadata,
+        metadata_tables,
+        name_mapping,
+        producer,
+        reachable,
+        refs,
+    )
+    from rowlake.iceberg import definition as definitions
+    from rowlake.iceberg import evolve as evolving
     from rowlake.iceberg.refs import Updates
     from rowlake.model.change import Change
+    from rowlake.model.expiry import Asked, Expiry
     from rowlake.model.format import FileListing, Format, LandedCommit, TaskRunner
     from rowlake.model.handle import TableHandle
+    from rowlake.model.health import MetadataFacts
     from rowlake.model.metadata_change import MetadataChange, TableDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
+    from rowlake.model.reachable import FileHistory
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
+    from rowlake.storage.ownership import Ownership
+else:  # loaded at their first use: a look at a table needs few of them
+    catalog_commit, ownership, tables, transaction = deferred(
+        "rowlake.catalog", "commit ownership tables transaction"
+    )
+    (
+        alter,
+        definitions,
+        evolving,
+        expire,
+        file_history,
+        history,
+        listing,
+        metadata,
+        metadata_tables,
+        name_mapping,
+        reachable,
+        refs,
+        producer,
+    ) = deferred(
+        "rowlake.iceberg",
+        "alter definition evolve expire file_history history listing metadata metadata_tables "
+        "name_mapping reachable refs producer",
+    )
 
 
 class IcebergFormat:
@@ -56,15 +89,15 @@ class IcebergFormat:
         ref: str | None = None,
     ) -> TableView:
         """Return the table at one snapshot."""
-        return view_of(_own(handle), snapshot_id=snapshot_id, as_of_ms=as_of_ms, ref=ref)
+        return metadata.view_of(_own(handle), snapshot_id=snapshot_id, as_of_ms=as_of_ms, ref=ref)
 
     def refresh(self, handle: TableHandle) -> TableHandle:
         """Return the table as the catalog has it now."""
-        return refresh(_own(handle))
+        return tables.refresh(_own(handle))
 
     def exists(self, handle: TableHandle) -> bool:
         """Return whether the catalog has a table of the handle's name."""
-        return table_exists(_own(handle).catalog, handle.identifier)
+        return tables.table_exists(_own(handle).catalog, handle.identifier)
 
     def list_files(
         self,
@@ -75,13 +108,13 @@ class IcebergFormat:
         runner: TaskRunner | None = None,
     ) -> FileListing:
         """Return the files of a view that may hold a row of a bound predicate."""
-        return ManifestListing(view, predicate, storage, runner)
+        return listing.ManifestListing(view, predicate, storage, runner)
 
     def commits_since(
         self, handle: TableHandle, branch: str, start: int | None
     ) -> list[LandedCommit] | None:
         """Return the commits of a branch after a snapshot, oldest first."""
-        return commits_since(_own(handle), branch, start)
+        return history.commits_since(_own(handle), branch, start)
 
     def new_token(self, handle: TableHandle) -> int:
         """Return a snapshot id that the table does not have."""
@@ -116,17 +149,17 @@ class IcebergFormat:
     ) -> producer.Produced:
         """Make the snapshot of a change on top of the branch's head."""
         return producer.produce(
-            _own(handle), change, prepared, storage, attempt=attempt, first=first or NOTHING
+            _own(handle), change, prepared, storage, attempt=attempt, first=first or refs.NOTHING
         )
 
     def swap(self, handle: TableHandle, payload: Updates, *, origin: object = None) -> Outcome:
         """Apply updates to the table in its catalog, all or nothing."""
         updates, requirements = payload
-        return commit_updates(_own(handle), updates, requirements, origin=origin)
+        return catalog_commit.commit_updates(_own(handle), updates, requirements, origin=origin)
 
     def alter(self, handle: TableHandle, change: MetadataChange) -> Updates | None:
         """Return the updates of a metadata change, None where there is nothing to change."""
-        found = updates_of(change, _own(handle))
+        found = alter.updates_of(change, _own(handle))
         return found if found[0] else None
 
     def altered(self, handle: TableHandle, payload: Updates) -> TableHandle:
@@ -135,7 +168,7 @@ class IcebergFormat:
 
     def commit_of(self, handle: TableHandle, snapshot_id: int) -> LandedCommit:
         """Return the commit that made a snapshot."""
-        return commit_of(_own(handle), snapshot_id)
+        return history.commit_of(_own(handle), snapshot_id)
 
     def create(
         self,
@@ -146,20 +179,22 @@ class IcebergFormat:
         staged: bool = False,
     ) -> TableHandle:
         """Create an empty table; `staged` leaves the creating to the first commit."""
-        make = stage_table if staged else create_table
-        return make(catalog, identifier, new_definition(definition))
+        make = tables.stage_table if staged else tables.create_table
+        return make(catalog, identifier, definitions.new_definition(definition))
 
     def evolve(self, handle: TableHandle, what: str, change: Callable[[Any], None]) -> TableHandle:
         """Change the schema or the spec with PyIceberg's builders."""
-        return evolve(_own(handle), what, change)
+        return evolving.evolve(_own(handle), what, change)
 
     def validate_writable(self, handle: TableHandle) -> None:
         """Refuse a write that the catalog or the transaction would not take."""
-        admit_write(_own(handle))
+        transaction.admit_write(_own(handle))
 
     def name_mapping(self, handle: TableHandle) -> str:
         """Return the table's name mapping, else the one that its current names make."""
-        return handle.properties.get(NAME_MAPPING) or default_mapping(_own(handle))
+        return handle.properties.get(name_mapping.NAME_MAPPING) or name_mapping.default_mapping(
+            _own(handle)
+        )
 
     def metadata_table(
         self,
@@ -170,11 +205,30 @@ class IcebergFormat:
         ref: str | None = None,
     ) -> pa.Table:
         """Return one of Iceberg's metadata tables."""
-        return metadata_table(_own(handle), name, snapshot_id=snapshot_id, ref=ref)
+        return metadata_tables.metadata_table(_own(handle), name, snapshot_id=snapshot_id, ref=ref)
 
     def to_pyiceberg(self, handle: TableHandle) -> Any:
         """Return PyIceberg's own table object."""
         return _own(handle).to_pyiceberg()
+
+    def file_history(self, handle: TableHandle, *, runner: TaskRunner | None = None) -> FileHistory:
+        """Return the files of all snapshots, by their manifests."""
+        return file_history.ManifestHistory(_own(handle), runner)
+
+    def expiry(self, handle: TableHandle, asked: Asked) -> Expiry:
+        """Return what expires by `history.expire.*`, the refs' own retention and the call."""
+        own = _own(handle)
+        return expire.expiry_of(own, asked, partial(reachable.spec_ids_of, own))
+
+    def ownership(
+        self, handle: TableHandle, also_below: Sequence[str] | str | None = ()
+    ) -> Ownership:
+        """Return what the catalog says is the table's."""
+        return ownership.ownership_of(_own(handle), also_below)
+
+    def metadata_facts(self, handle: TableHandle) -> MetadataFacts:
+        """Return what the metadata file says of itself and its log."""
+        return file_history.metadata_facts(_own(handle))
 
 
 def _own(handle: TableHandle) -> IcebergHandle:

@@ -101,6 +101,11 @@ class ManifestListing:
             for spec_id, table in found.items()
         }
 
+    @property
+    def units(self) -> pa.Table:
+        """The manifests that list any live file of the snapshot."""
+        return self.manifests
+
     def _read(self, manifests: pa.Table, columns: Iterable[str] | None) -> dict[int, pa.Table]:
         return read_live_entries(
             manifests, self.view, self.storage, columns=columns, runner=self.runner

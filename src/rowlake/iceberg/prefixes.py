@@ -39,10 +39,6 @@ class Prefixes:
         """Return a column of locations below the new prefix; nulls stay."""
         return self._replaced(locations, self.target)
 
-    def staged_column(self, locations: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-        """Return where the rewritten copies of files are staged."""
-        return self._replaced(locations, self.staging)
-
     def _replaced(
         self, locations: pa.ChunkedArray | pa.Array, by: str
     ) -> pa.ChunkedArray | pa.Array:

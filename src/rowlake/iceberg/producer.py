@@ -29,8 +29,6 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
-from rowlake import __version__
-from rowlake.catalog.metadata import apply_updates
 from rowlake.iceberg.manifest_list import (
     ManifestListHeader,
     has_live_files,
@@ -50,9 +48,11 @@ from rowlake.iceberg.manifest_set import (
 )
 from rowlake.iceberg.manifest_writer import ManifestHeader, manifest_codec
 from rowlake.iceberg.metadata import view_of
+from rowlake.iceberg.metadata_files import apply_updates
 from rowlake.iceberg.refs import NOTHING
 from rowlake.iceberg.summary import summary_of
 from rowlake.model.files import MANIFESTS
+from rowlake.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

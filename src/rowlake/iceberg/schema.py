@@ -14,8 +14,8 @@ from pyiceberg import types as iceberg
 from pyiceberg.conversions import to_json
 from pyiceberg.schema import Schema as IcebergSchema
 
-from rowlake.catalog.metadata_checks import too_deep
 from rowlake.errors import SchemaMismatchError, UnsupportedFeatureError
+from rowlake.iceberg.metadata_checks import too_deep
 from rowlake.model.schema import (
     DOC,
     FIELD_ID,

@@ -32,7 +32,7 @@ class Operation(str, enum.Enum):
 
 
 class Isolation(str, enum.Enum):
-    """How much an operation may overlook what landed while it ran."""
+    """How much of what landed while it ran an operation may ignore."""
 
     SERIALIZABLE = "serializable"
     SNAPSHOT = "snapshot"

@@ -107,7 +107,7 @@ class DeleteFile:
 
     @property
     def key(self) -> tuple[str, int | None]:
-        """What tells delete files apart: vectors share Puffin files, so location is not enough."""
+        """Identifies a delete file: vectors share Puffin files, so location is not enough."""
         return self.location, self.content_offset
 
 

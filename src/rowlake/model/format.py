@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowlake.model.change import Change
+    from rowlake.model.expiry import Asked, Expiry
     from rowlake.model.handle import TableHandle
+    from rowlake.model.health import MetadataFacts
     from rowlake.model.metadata_change import MetadataChange, TableDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
+    from rowlake.model.reachable import FileHistory
     from rowlake.model.view import SnapshotInfo, TableView
     from rowlake.storage.files import Storage
+    from rowlake.storage.ownership import Ownership
 
 # Files by partition spec: one table of `files_schema` each.
 FilesBySpec: TypeAlias = Mapping[int, "pa.Table"]
@@ -42,6 +46,7 @@ class Capabilities:
     branches: bool = True
     transforms: bool = True
     column_defaults: bool = False
+    manifests: bool = False
 
     @property
     def row_level_deletes(self) -> bool:
@@ -106,6 +111,10 @@ class FileListing(Protocol):
         added_by: Collection[int] | None = None,
     ) -> dict[int, pa.Table]:
         """Return the delete files of the units kept, by spec; `added_by` these snapshots only."""
+
+    @property
+    def units(self) -> pa.Table:
+        """The units as `MANIFESTS`, pruned ones too; no rows where the format has none."""
 
 
 class FileAction(enum.Enum):
@@ -279,3 +288,23 @@ class Format(Protocol):
 
     def to_pyiceberg(self, handle: TableHandle) -> Any:
         """Return the table as PyIceberg's own object, where it is an Iceberg table."""
+
+    def file_history(self, handle: TableHandle, *, runner: TaskRunner | None = None) -> FileHistory:
+        """Return the files of all snapshots: for expiry, orphan files and erasure."""
+
+    def expiry(self, handle: TableHandle, asked: Asked) -> Expiry:
+        """Return what expires at this moment; `ExpireSnapshots` removes exactly that.
+
+        Raises InvalidStatementError for a snapshot that was asked for, but that must be kept.
+        """
+
+    def ownership(
+        self, handle: TableHandle, also_below: Sequence[str] | str | None = ()
+    ) -> Ownership:
+        """Return where files of the table may be deleted; below `also_below` by the owner's word.
+
+        Raises UnsupportedFeatureError for a table that is not where its catalog says.
+        """
+
+    def metadata_facts(self, handle: TableHandle) -> MetadataFacts:
+        """Return what the metadata says of its own files, for a table's health."""

@@ -1,4 +1,4 @@
-"""How a table is: what was looked at, what was found, and what to run.
+"""The health of a table: what was checked, what was found, and what to run.
 
 `Health` prints as lines for a terminal, as a table in a notebook, and as plain values for programs.
 """
@@ -15,7 +15,7 @@ from rowlake.model.plan import size_text
 
 
 class Verdict(str, enum.Enum):
-    """What a finding asks for: nothing, an eye on it, or something to be run."""
+    """What a finding calls for: nothing, watching, or action."""
 
     OK = "ok"
     WATCH = "watch"
@@ -41,6 +41,20 @@ class Finding:
     why: str
     sql: str | None = None
     command: str | None = None
+
+
+@dataclass(frozen=True)
+class MetadataFacts:
+    """What a table's metadata says of itself.
+
+    `location` is the file that every commit writes whole, None where there is none to look at;
+    `outdated_files` is how many old versions have left the log, deleted or not.
+    """
+
+    location: str | None = None
+    schemas: int = 0
+    log_entries: int = 0
+    outdated_files: int = 0
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from rowlake.secrets import redacted_repr
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowlake.model.expiry import Expiry
     from rowlake.model.partition import OrderBy, PartitionBy, PartitionSpec
 
 
@@ -145,6 +146,13 @@ class Redefine:
     definition: TableDefinition
 
 
+@dataclass(frozen=True)
+class ExpireSnapshots:
+    """Remove snapshots and what goes with them (`Format.expiry`), for exactly this moment."""
+
+    expiry: Expiry
+
+
 MetadataChange: TypeAlias = (
     CreateRef
     | DropRef
@@ -157,4 +165,5 @@ MetadataChange: TypeAlias = (
     | AddSpec
     | AddNameMapping
     | Redefine
+    | ExpireSnapshots
 )

@@ -11,6 +11,8 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from rowlake.model.work import DRIVER
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -33,8 +35,8 @@ _DONE = {
 class PlannedFile:
     """One data file that is not pruned: what is done with it, and why.
 
-    `strategy` is `remove`, `rewrite`, `deletion vector`, `position deletes`, or `keep` (it is
-    looked at, and no row of it changes). `rows` are its live ones.
+    `strategy` is `remove`, `rewrite`, `deletion vector`, `position deletes`, or `keep` (it is read,
+    and no row of it changes). `rows` are its live ones.
     """
 
     location: str
@@ -60,10 +62,12 @@ class Pruned:
 class Plan:
     """What an operation would do at a snapshot; nothing was written.
 
-    - `join`: how target rows find source rows: `aligned` (the source is dealt out by the table's
+    - `join`: how target rows find source rows: `aligned` (the source is split by the table's
       partitions), `broadcast` (all of it goes to every task), `by position` (Spark finds the rows),
       or `none` (a predicate says which);
-    - `files`: the data files that are not pruned; `files_matched` are those that change.
+    - `files`: the data files that are not pruned; `files_matched` are those that change;
+    - `ran_on`, `spark_jobs`, `spark_tasks`: where the rows were matched (`driver`, `spark`, `driver
+      and spark`), which is where the operation runs too, and `ran_on_reason` why.
     """
 
     operation: str
@@ -84,6 +88,10 @@ class Plan:
     rows_unchanged: int = 0
     bytes_to_read: int = 0
     bytes_to_write: int = 0
+    ran_on: str = DRIVER
+    ran_on_reason: str = "only metadata is read"
+    spark_jobs: int = 0
+    spark_tasks: int = 0
 
     @property
     def files_pruned_by_metadata(self) -> int:
@@ -128,7 +136,14 @@ class Plan:
         at = "an empty table" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
         return _Node(
             f"{head} (at {at}, {self.mode}, {self.isolation})",
-            (self._matching(), self._files(), *self._strategies(), self._rows(), self._bytes()),
+            (
+                self._matching(),
+                self._files(),
+                *self._strategies(),
+                self._rows(),
+                self._place(),
+                self._bytes(),
+            ),
         )
 
     def _matching(self) -> _Node:
@@ -173,6 +188,12 @@ class Plan:
             f"{size_text(self.bytes_to_write)} to write"
         )
 
+    def _place(self) -> _Node:
+        counts = f"{_count(self.spark_tasks, 'task')} in {_count(self.spark_jobs, 'job')}, "
+        return _Node(
+            f"runs on {self.ran_on}: {counts if self.spark_jobs else ''}{self.ran_on_reason}"
+        )
+
 
 @dataclass(frozen=True)
 class _Node:
@@ -199,7 +220,7 @@ def _drawn(node: _Node) -> Iterable[str]:
 
 
 def _short(location: str) -> str:
-    """Return a location without what all files of a table share, as far as that can be told."""
+    """Return a location without the prefix that a table's files share, as far as it is known."""
     _, data, rest = location.rpartition("/data/")
     return rest if data else location.rpartition("/")[2]
 

@@ -1,8 +1,8 @@
-"""Texts of others made safe to print: nothing in them can move a cursor or reorder a line.
+"""Make untrusted text safe to print: nothing in it can move a cursor or reorder a line.
 
 Names, values, paths and messages may hold what their author chose. Control characters, line and
-paragraph separators, lone surrogates and the characters that turn the direction of text round
-come out as escapes; all else, also right-to-left scripts and joined emoji, stays as it is.
+paragraph separators, lone surrogates and characters that override the direction of text are
+escaped; everything else, including right-to-left scripts and joined emoji, is unchanged.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _IN_JSON = re.compile(f"(?![\n\t\r])[{_UNSAFE}]")
 
 
 def printable_lines(text: str) -> str:
-    """Return a text of one or more lines with what is not safe to print escaped."""
+    """Return text of one or more lines with unsafe characters escaped."""
     return text if text.isprintable() else _IN_LINES.sub(_escaped, text)
 
 
 def printable_line(text: str) -> str:
-    """Return a text as one line with what is not safe to print escaped."""
+    """Return text as one line with unsafe characters escaped."""
     return printable_lines(text.expandtabs(4)).replace("\n", "⏎")
 
 

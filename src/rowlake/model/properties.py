@@ -1,4 +1,4 @@
-"""Table properties: numbers, whoever wrote them, and names that must not be set."""
+"""Read numbers from table properties, and refuse properties that must not be set."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def whole_number(
 
 
 def validate_no_secrets(properties: Mapping[str, str], *, of: str = "table property") -> None:
-    """Refuse properties that hold a secret: whoever reads the table's metadata reads them."""
+    """Refuse properties that hold a secret: every reader of the table's metadata would see it."""
     found = sorted(key for key in map(str, properties) if is_secret(key))
     if found:
         raise InvalidStatementError(
             f"Cannot set {of} {shown(found)}: its value would stand in plain text in the metadata "
             "files, which every reader of the table sees. Put secrets into the configuration of "
-            "the catalog instead (connect(catalog={…}) or .pyiceberg.yaml)."
+            "the catalog instead (connect(catalog={…}), or its configuration file)."
         )

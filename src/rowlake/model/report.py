@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
+
+from rowlake.model.work import DRIVER
 
 
 @dataclass(frozen=True)
 class Report:
     """The base of what verbs return; subclasses are frozen dataclasses.
 
-    Fields named in `always_shown` print even where they are empty or zero.
+    Fields named in `always_shown` print even where they are empty or zero. `ran_on` is `driver`,
+    `spark` or `driver and spark`: where the tasks of the verb ran, with Spark's jobs and tasks.
     """
 
     always_shown: ClassVar[tuple[str, ...]] = ()
 
+    ran_on: str = field(default=DRIVER, kw_only=True)
+    spark_jobs: int = field(default=0, kw_only=True)
+    spark_tasks: int = field(default=0, kw_only=True)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields by name."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        """Return all fields by name, what all reports share last."""
+        shared = [item.name for item in fields(Report)]
+        own = [item.name for item in fields(self) if item.name not in shared]
+        return {name: getattr(self, name) for name in (*own, *shared)}
 
     def rows(self) -> list[tuple[str, str]]:
         """Return (name, value) of what is worth showing: what is not zero."""

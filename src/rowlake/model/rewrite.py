@@ -1,7 +1,7 @@
 """Where rows went when data files were rewritten without changing any row.
 
 A compaction task reads its sources one after the other and writes its outputs one after the other,
-so a row's place is told by counts: no list of positions is kept but that of rows left out.
+so counts give a row's place: the only positions kept are those of rows left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a Spark task or a driver thread is told to do: small, picklable, self-contained.
+"""Tasks for Spark or driver threads: small, picklable, self-contained descriptions of work.
 
 A kernel is a module-level function that takes one task (or one stream of Arrow batches) and
 yields Arrow batches; it may run in a Python worker that has pyarrow and rowlake but neither

@@ -39,7 +39,7 @@ _HASH_BLOCK = 1 << 15  # values hashed at once: the scratch arrays stay in the C
 
 @dataclass(frozen=True)
 class Transform:
-    """A transform taken apart; `width` is a bucket's count or a truncation's width, else 0."""
+    """A parsed transform; `width` is a bucket's count or a truncation's width, else 0."""
 
     name: str
     width: int = 0
@@ -52,7 +52,7 @@ class Transform:
 
 @lru_cache(maxsize=1024)
 def parse_transform(text: str) -> Transform:
-    """Take a transform's text apart; one unknown to the spec is an `UnsupportedFeatureError`."""
+    """Parse a transform's text; one unknown to the spec raises `UnsupportedFeatureError`."""
     found = _TEXT.fullmatch(text.strip())
     name, width = (found[1].lower(), found[2]) if found else ("", None)
     if name in _PLAIN and width is None:
@@ -146,7 +146,7 @@ def _partition_field(field: PartitionField, schemas: list[Schema]) -> pa.Field:
 
 
 def _type_of_field(transform: str, source: pa.DataType) -> pa.DataType:
-    """Return the result type; text for a transform that nobody here knows, as Java has it."""
+    """Return the result type; text for an unknown transform, as in Java."""
     try:
         return result_type(transform, source)
     except UnsupportedFeatureError:

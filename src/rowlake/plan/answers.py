@@ -1,8 +1,8 @@
-"""What manifests say about a whole column, where that is exact.
+"""Answers about whole columns from manifests, where they are exact.
 
 Comes in: tables of data files to which no delete applies, with their metrics. Goes out: how many
-rows there are, how many values of a column are not null, its least or greatest value. Manifests
-are believed, as Iceberg's own readers believe them. None where they do not tell:
+rows there are, how many values of a column are not null, its least or greatest value. Manifests are
+trusted, as Iceberg's own readers trust them. None where they are not enough:
 - counts are missing, impossible (negative, more nulls than values), or do not cover the rows
   (nested columns, files older than the column);
 - bounds of text and bytes, which may be shortened, and of files that are not Parquet, whose
@@ -99,7 +99,7 @@ def _filled(table: pa.Table, field: pa.Field) -> pa.Array | None:
 
 
 def _bounds(table: pa.Table, field: pa.Field, side: str) -> pa.Array | None:
-    """Return the bounds of the files that have values; None where one is not told or not exact."""
+    """Return the bounds of the files that have values; None where one is missing or not exact."""
     filled, number = _filled(table, field), field_id(field)
     if filled is None or number is None:
         return None

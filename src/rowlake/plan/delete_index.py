@@ -4,7 +4,7 @@ Comes in: tables of live delete files by spec (`files_schema`, native partitions
 table of data files: the delete files to apply to each. Invariant, per kind of delete:
 
 - deletion vector: to its referenced data file, where that is not newer than the vector; position
-  delete files then do not apply any more;
+  delete files then no longer apply;
 - position delete file: to data files of its partition (and its referenced file, if it has one)
   that are not newer;
 - equality delete file: to strictly older data files of its partition, or of the whole table

@@ -3,7 +3,7 @@
 Comes in: a table at a snapshot and a predicate. Goes out: a `FilePlan`. Planning has two phases
 (paper §3.2.5): first the delete files that can matter become an index, then data files are
 pruned and matched with it. The format lists the files (`Format.list_files`), with only the columns
-that somebody will look at. There is no object per file.
+that are needed. No Python object is made per file.
 """
 
 from __future__ import annotations

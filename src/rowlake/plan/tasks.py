@@ -1,9 +1,9 @@
-"""Files become tasks: big files are split, small ones packed, a few fat tasks come out.
+"""Turn files into a few large tasks: big files are split, small ones packed.
 
-Comes in: a `FilePlan`. Goes out: `ScanTask`s. Only here are there objects per file, and only for
-the files that are left. Invariants: each byte range of each file is in exactly one task; the
-tasks are of about equal weight, where opening a file (or a delete file) weighs as much as
-reading `read.split.open-file-cost` bytes.
+Comes in: a `FilePlan`. Goes out: `ScanTask`s. Python objects per file are made only here, and only
+for the remaining files. Invariants: each byte range of each file is in exactly one task; the tasks
+are of about equal weight, where opening a file (or a delete file) weighs as much as reading
+`read.split.open-file-cost` bytes.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _grouped(groups: Numbers) -> list[Numbers]:
 
 
 def _partitions(plan: FilePlan, pieces: list[Pieces]) -> Numbers:
-    """Return a number per piece that tells its partition from others, across specs."""
+    """Return a number per piece that identifies its partition, across specs."""
     found, taken = [], 0
     for each in pieces:
         partitions = one_array(plan.data[each.spec_id].column("partition"))
@@ -266,7 +266,7 @@ def _files(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def _python(column: pa.ChunkedArray) -> list[Any]:
-    """Return Python values; by way of numpy where that is the quicker way and loses nothing."""
+    """Return Python values; through numpy where that is quicker and loses nothing."""
     if column.null_count:
         return list(column.to_pylist())
     return list(column.to_numpy().tolist())

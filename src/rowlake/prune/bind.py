@@ -42,9 +42,8 @@ _PREFIX = (Op.STARTS_WITH, Op.NOT_STARTS_WITH)
 def bind(predicate: Predicate, schema: Schema, *, case_sensitive: bool = False) -> Predicate:
     """Return the predicate with field ids and literals of the columns' types.
 
-    Raises `InvalidStatementError` for a column that is not there or that the name does not tell
-    from another, for a literal that cannot be compared exactly with its column, and where ANDs and
-    ORs are nested too deep.
+    Raises `InvalidStatementError` for an unknown or ambiguous column, for a literal that cannot be
+    compared exactly with its column, and where ANDs and ORs are nested too deep.
     """
     if nesting(predicate) > MAX_NESTING:
         raise InvalidStatementError(

@@ -1,4 +1,4 @@
-"""What is known of one column in each of many files (or manifests), from all that is recorded.
+"""What is known of one column in each of many files (or manifests), from all recorded sources.
 
 Comes in: metrics, partition values, or the partition summaries of manifests. Goes out: `Facts`,
 arrays with one entry per file. Invariant: facts are never wrong, only weak: a bound that is not
@@ -66,7 +66,7 @@ class Facts:
 
 
 def no_facts(size: int, column: pa.Field) -> Facts:
-    """Return the facts of a column of which nothing is recorded."""
+    """Return the facts of a column without any records."""
     floating = pa.types.is_floating(column.type)
     return Facts(
         size=size,

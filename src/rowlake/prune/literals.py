@@ -52,7 +52,7 @@ def place(value: Any, column: pa.Field) -> Placed:
 def place_all(values: Collection[Any], column: pa.Field) -> tuple[tuple[Any, ...], bool]:
     """Return the literals that the column can hold, each once, and whether NaN is among them.
 
-    Long lists of what the column holds anyway are not looked at one by one.
+    Long lists of values of the column's own type are not placed one by one.
     """
     distinct = dict.fromkeys(values)
     if _all_fit(distinct, column):

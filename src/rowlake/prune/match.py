@@ -40,7 +40,7 @@ def may_match(
 ) -> pa.BooleanArray:
     """Return True for each file that may hold a matching row.
 
-    A record count of 0 tells nothing: to open an empty file costs little, and a count may be false.
+    A record count of 0 is ignored: opening an empty file costs little, and the count may be wrong.
     """
     return pa.array(some_row(predicate, FileFacts(entries, spec, schema)))
 
@@ -50,8 +50,8 @@ def matching_files(
 ) -> pa.Table:
     """Return the files that may hold a matching row.
 
-    Metrics cost much more to look at than partition values, so those come first, and metrics are
-    looked at only of the files that are left.
+    Metrics cost much more to test than partition values, so they are tested last, and only for the
+    remaining files.
     """
     found = some_row(predicate, PartitionFacts(entries, spec, schema))
     if np.count_nonzero(found) * 2 < len(found):

@@ -47,7 +47,7 @@ def source_span(
 
 
 def _integer_span(lower: pa.Array, upper: pa.Array, width: int) -> tuple[pa.Array, pa.Array]:
-    """Add the width; a value so high that the least integers wrap round to it tells nothing."""
+    """Add the width; a value so high that the lowest integers wrap around to it is not known."""
     kind = upper.type
     highest = pa.scalar(np.iinfo(kind.to_pandas_dtype()).max - width, kind)
     wrapped = pc.greater(upper, highest).fill_null(False)
@@ -93,8 +93,8 @@ def _bytes_ends(values: pa.Array, width: int) -> pa.Array:
 def _date_edge(name: str, values: pa.Array, source: pa.DataType, *, end: bool) -> pa.Array:
     """Return the first or the last instant of each year, month, day or hour.
 
-    Writers of old rounded times before 1970 towards zero, so a period that is not after it may
-    also hold what belongs to the period before; only `day` of a date never could go wrong.
+    Old writers rounded times before 1970 towards zero, so a period that is not after it may also
+    hold what belongs to the period before; only `day` of a date never could go wrong.
     """
     of_date = pa.types.is_date32(source)
     periods = np.asarray(values.cast(pa.int32()).fill_null(0)).astype(np.int64)

@@ -115,7 +115,13 @@ def predict(
     """Plan as an operation does; `kernel` finds what it would do, and writes nothing."""
     run = _Run(handle, engine, change, options)
     planned = run.planned()
-    return Predicted(run.view, planned, run._done(planned, kernel), run._isolation())
+    return Predicted(
+        run.view,
+        planned,
+        run._done(planned, kernel),
+        run._isolation(),
+        run._size_in_bytes(planned),
+    )
 
 
 @dataclass(frozen=True)
@@ -126,6 +132,7 @@ class Predicted:
     planned: Planned
     done: Done
     isolation: Isolation
+    size_in_bytes: int
 
 
 @dataclass(frozen=True)
@@ -258,9 +265,7 @@ class _Run:
         tasks = change_tasks(
             planned.template, planned.placed, staged, slots=slots, inserts=change.inserts
         )
-        held = 0 if staged is None else _size(staged.rows)
-        size_in_bytes = held + sum(one.file.file_size_in_bytes for one in planned.placed)
-        first = self._run_tasks(tasks, size_in_bytes, kernel)
+        first = self._run_tasks(tasks, self._size_in_bytes(planned), kernel)
         done = Done.of(first)
         if not change.inserts or staged is None or not done.matched:
             return done
@@ -271,6 +276,12 @@ class _Run:
             remove_written(done.files, self.storage)
             raise
         return Done.of(pa.concat_tables([first, second]))
+
+    def _size_in_bytes(self, planned: Planned) -> int:
+        """Return what the tasks may read: whole data files and all staged rows."""
+        staged = self.change.staged
+        held = 0 if staged is None else _size(staged.rows)
+        return held + sum(one.file.file_size_in_bytes for one in planned.placed)
 
     def _run_tasks(self, tasks: list[ChangeTask], size_in_bytes: int, kernel: Kernel) -> pa.Table:
         if not tasks:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from rowlake.engine.local import MAX_BYTES, MAX_FILES
 from rowlake.model import plan as words
 from rowlake.model.plan import Plan, PlannedFile, Pruned
 from rowlake.model.predicate import FALSE, TRUE
@@ -120,6 +121,15 @@ class _Explanation:
             + self.estimates.written_for_inserts(
                 done.inserted, None if staged is None else staged.rows
             ),
+            ran_on_reason=self._size_against_limit(),
+        )
+
+    def _size_against_limit(self) -> str:
+        files = len(self.found.planned.placed)
+        return (
+            f"{files:,} data file{'' if files == 1 else 's'} of "
+            f"{words.size_text(self.found.size_in_bytes)} (the driver takes up to {MAX_FILES} of "
+            f"{words.size_text(MAX_BYTES)})"
         )
 
     def _join(self) -> str:

@@ -35,11 +35,6 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.target)
 
-    @property
-    def repeated_targets(self) -> Numbers:
-        """The places of pairs whose target row has a match before."""
-        return np.flatnonzero(self.target[1:] == self.target[:-1]) + 1
-
 
 class KeyIndex:
     """Source rows by key; `rows` are the numbers of the rows that the keys belong to."""

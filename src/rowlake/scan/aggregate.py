@@ -2,11 +2,11 @@
 
 Comes in: a scan task, group columns and aggregates over projected columns. Goes out: rows of
 groups, to be aggregated again by the engine: a group comes once or, where a task has very many
-groups, several times; without group columns there is always exactly one row. What
-comes out means what Spark's partial aggregates mean: NaN is one group and larger than any
-number, -0.0 and 0.0 are one group, nulls are a group and are not counted. Sums of integers are
-exact, as decimal(38, 0): whether their total overflows a long is for the engine to say.
-Memory is bounded: neither rows nor groups pile up.
+groups, several times; without group columns there is always exactly one row. What comes out means
+what Spark's partial aggregates mean: NaN is one group and larger than any number, -0.0 and 0.0 are
+one group, nulls are a group and are not counted. Sums of integers are exact, as decimal(38, 0): the
+engine checks whether their total overflows a long. Memory is bounded: neither rows nor groups pile
+up.
 """
 
 from __future__ import annotations
@@ -69,11 +69,6 @@ def is_pushable(function: str, field: pa.Field | None) -> bool:
             return bool(kind.precision <= _MOST_DIGITS)
         return bool(pt.is_signed_integer(kind) or pt.is_floating(kind))
     return not (pt.is_nested(kind) or pt.is_null(kind))
-
-
-def is_groupable(field: pa.Field) -> bool:
-    """Return whether rows can be grouped by a column here."""
-    return not (pt.is_nested(field.type) or pt.is_null(field.type))
 
 
 def aggregate_schema(task: AggregateTask) -> pa.Schema:
@@ -169,7 +164,7 @@ class _Groups:
             self._reduce()
 
     def _reduce(self) -> None:
-        """Join groups that are the same; where few are, have all of them emitted."""
+        """Merge equal groups; where few are equal, emit all of them."""
         before, merged = self._partial_rows, self._merged()
         self._partials, self._partial_rows = [merged], merged.num_rows
         self.are_many = merged.num_rows > _POOR * before

@@ -122,7 +122,7 @@ class _Decoder:
 
 
 def _in_time(size: int, decode: Callable[[], Decoded]) -> Decoded:
-    """Return what decoding gives; `ValueError` where it fails or does not come to an end.
+    """Return the decoded result; raises `ValueError` if decoding fails or does not end.
 
     DataFusion 55 never returns from a block whose content is damaged, and cannot be stopped:
     the thread is left behind, the task fails.
@@ -148,7 +148,7 @@ def _in_time(size: int, decode: Callable[[], Decoded]) -> Decoded:
 
 
 class _TemporaryFile:
-    """A file with these bytes, gone at the end."""
+    """A file with these bytes, removed at the end."""
 
     def __init__(self, data: bytes) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="rowlake-avro-")

@@ -1,9 +1,9 @@
 """Blocks of Avro files, decompressed within bounds.
 
-Comes in: the bytes of some blocks as they stand in a file, and its codec. Goes out: pieces of
-uncompressed blocks, each small enough to be decoded at once. A few hundred kilobytes may
-decompress to gigabytes, so no block is given more memory than `MOST_BLOCK_BYTES`: writers make
-blocks of about 64 KB, and no smaller than one row.
+Comes in: the bytes of some blocks as stored in a file, and its codec. Goes out: pieces of
+uncompressed blocks, each small enough to be decoded at once. A few hundred kilobytes may decompress
+to gigabytes, so no block is given more memory than `MOST_BLOCK_BYTES`: writers make blocks of about
+64 KB, and no smaller than one row.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def pieces_of(data: bytes, codec: str) -> Iterator[Piece]:
         length, at = _long(data, at)
         plain = inflated(data[at : at + length], codec)
         if count > max(len(plain), MOST_EMPTY_ROWS):
-            raise ValueError(f"a block of {len(plain)} bytes says that it has {count} rows")
+            raise ValueError(f"a block of {len(plain)} bytes claims to have {count} rows")
         end = at + length
         held.append(framed(Block(0, count, plain), data[end : end + _SYNC]))
         at, size, rows = end + _SYNC, size + len(plain), rows + count

@@ -1,4 +1,4 @@
-"""Parsed deletes, kept per process within a byte limit.
+"""Parsed deletes, cached per process within a byte limit.
 
 A worker process runs many tasks of one scan, and a delete file may apply to many data files:
 each is parsed once while it is in use. Delete files never change, so nothing ever gets stale.
@@ -28,9 +28,9 @@ class ByteLimitedCache(Generic[Held]):
         self.size_in_bytes = 0
 
     def get_or_make(self, key: Hashable, make: Callable[[], Held]) -> Held:
-        """Return the value of a key, made at the first need.
+        """Return the value of a key, made on first use.
 
-        Threads that ask at once may each make it: that wastes work, but holds no lock meanwhile.
+        Threads that ask at the same time may each make it: that wastes work, but holds no lock.
         """
         with self._lock:
             found = self._held.get(key)

@@ -100,7 +100,7 @@ def _in(array: pa.Array, leaf: Leaf) -> pa.BooleanArray:
 
 
 def _float_in(array: pa.Array, leaf: Leaf) -> pa.BooleanArray:
-    """Return membership; NaN and both zeros are apart, since hashing tells zeros apart."""
+    """Return membership; NaN and zeros are tested separately, since hashing distinguishes zeros."""
     numbers = [float(value) + 0.0 for value in leaf.values if not math.isnan(value)]
     wide = pc.add(array.cast(pa.float64()), 0.0)
     found = [pc.is_in(wide, value_set=pa.array(numbers, pa.float64()))]

@@ -53,7 +53,7 @@ _positions: ByteLimitedCache[Positions] = ByteLimitedCache(
 _matchers: ByteLimitedCache[EqualityMatcher] = ByteLimitedCache(
     LIMIT_IN_BYTES, lambda held: held.size_in_bytes
 )
-# Data files of one table have other sets of equality deletes each, made of the same files.
+# Each data file of a table may have another set of equality deletes, of the same delete files.
 _keys: ByteLimitedCache[pa.Table] = ByteLimitedCache(LIMIT_IN_BYTES // 4, lambda held: held.nbytes)
 
 
@@ -104,7 +104,7 @@ def all_positions(delete: DeleteFile, storage: Storage) -> Positions:
 def positions_for(delete: DeleteFile, wanted: Collection[str], storage: Storage) -> Positions:
     """Return what a position delete file deletes of some data files.
 
-    The file is read batch by batch, so what it says of others takes no memory.
+    The file is read batch by batch, so positions of other data files take no memory.
     """
     parts: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
     with reading(delete.location), _opened_positions(delete, storage) as source:
@@ -158,7 +158,7 @@ def _opened_positions(delete: DeleteFile, storage: Storage) -> AbstractContextMa
 
 
 def _pairs(source: Source, only: str | None) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Yield file paths and positions; of units without the one data file that is asked for none."""
+    """Yield file paths and positions; units without the requested data file are skipped."""
     columns = Columns(source.location, source.schema, _targets(source), {})
     kept = source.kept(columns.leaves)
     bound = columns.bind(kept)

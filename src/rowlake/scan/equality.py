@@ -1,9 +1,9 @@
 """Equality deletes: rows whose key is among the deleted keys.
 
 Comes in: the keys of all delete files with one set of equality columns; then batches with those
-columns. Goes out: which rows match. Null equals null and NaN equals NaN; -0.0 and 0.0 differ, as
-Iceberg Java's sets of keys tell them apart. No loop over rows: every column becomes a code (its
-place among the distinct deleted values), codes of several columns are joined to one.
+columns. Goes out: which rows match. Null equals null and NaN equals NaN; -0.0 and 0.0 differ, as in
+the key sets of Iceberg Java. No loop over rows: every column becomes a code (its place among the
+distinct deleted values), codes of several columns are joined to one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What goes wrong while a file of a table is read, in rowlake's words."""
+"""Translate failures of reading a table's file to rowlake's errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
-# What readers raise over content that cannot be read; pyarrow's errors are of many kinds.
+# What readers raise for unreadable content; pyarrow's errors are of many kinds.
 UNREADABLE = (pa.ArrowException, OSError, EOFError, ValueError, MemoryError, OverflowError)
 _NO_MEMORY = "Give the process more memory where the file is sound."
 
@@ -35,16 +35,16 @@ def reading(location: str) -> Iterator[None]:
 
 
 def read_failure(location: str, error: Exception) -> RowlakeError:
-    """Return the error that a failed read of this location means.
+    """Return rowlake's error for a failed read of this location.
 
-    An operating system's error number says that storage failed; without one, it is the content
-    that could not be understood. Damaged lengths are the usual reason for want of memory.
+    An operating system error number means that storage failed; without one, the content could not
+    be parsed. Damaged lengths are the usual reason for running out of memory.
     """
     cause = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, FileNotFoundError):
         return CorruptTableError(location, "there is no such file")
     if isinstance(error, MemoryError):
-        cause = f"it says that it needs more memory than there is ({cause})"
+        cause = f"it claims to need more memory than is available ({cause})"
         return CorruptTableError(location, cause, advice=_NO_MEMORY)
     if isinstance(error, OSError) and error.errno is not None:
         return StorageError(location, cause)
@@ -52,9 +52,9 @@ def read_failure(location: str, error: Exception) -> RowlakeError:
 
 
 def guarded(location: str, batches: Iterable[Rows]) -> Iterator[Rows]:
-    """Yield the batches; failures of the one that makes them name the location.
+    """Yield the batches; failures of the producer name the location.
 
-    Failures of the one that takes them pass as they are.
+    Failures of the consumer pass unchanged.
     """
     iterator = iter(batches)
     while True:

@@ -50,9 +50,9 @@ def picked_rows(
 
 
 def live_rows(context: ScanContext, task: FileTask, deletes: Deletes, storage: Storage) -> int:
-    """Return how many rows of a file are left beside the deleted positions.
+    """Return how many rows of a file remain after the deleted positions.
 
-    The file's own count: who decides by it that a file is empty must not believe a manifest.
+    By the file's own count: a manifest must not decide that a file is empty.
     """
     rows = row_count(context, task, storage)
     return rows - len(deletes.in_range(0, rows))

@@ -43,7 +43,9 @@ def leaves_of(source: pa.Field, numbers: range, target: pa.Field) -> set[int]:
 def converter(source: pa.Field, target: pa.Field, constants: Mapping[int, Any]) -> Converter | None:
     """Return what turns a file's arrays into the table's; None where they are the same."""
     if type_name(target) == "variant" and children(source.type):
-        raise UnsupportedFeatureError(f"Column {target.name} is a variant, which is not read yet.")
+        raise UnsupportedFeatureError(
+            f"Cannot read column {target.name}: variant is not supported yet."
+        )
     if pt.is_struct(target.type) and pt.is_struct(source.type):
         return _struct_converter(source, target, constants)
     if pt.is_map(target.type):

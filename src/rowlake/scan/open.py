@@ -1,4 +1,4 @@
-"""Open a file of a table, whatever its format."""
+"""Open a file of a table in any format."""
 
 from __future__ import annotations
 
@@ -39,11 +39,13 @@ def opened(
 ) -> Iterator[Source]:
     """Open a data or delete file; `table` and `name_mapping` give ids to files without any.
 
-    The columns `dictionaries` may come as dictionaries, where that is how the file has them.
+    The columns `dictionaries` may come as dictionaries, if the file stores them so.
     """
     kind = _SOURCES.get(file_format.upper())
     if kind is None:
-        raise UnsupportedFeatureError(f"Files of format {file_format} are not read: {location}")
+        raise UnsupportedFeatureError(
+            f"Cannot read {location}: unsupported file format {file_format}"
+        )
     options = {"dictionaries": dictionaries} if kind is ParquetSource and dictionaries else {}
     kept: _KeptOpen | None = getattr(_here, "kept", None)
     if kept is not None and not options:
@@ -59,7 +61,7 @@ def opened(
 
 @contextmanager
 def keeping_open() -> Iterator[None]:
-    """Keep what this thread opens inside the block open until its end, for whoever opens it again.
+    """Keep files that this thread opens inside the block open until its end, to be reused.
 
     Footers are parsed once. Not for blocks that open many files.
     """
@@ -80,7 +82,7 @@ class _KeptOpen:
         self._sources: dict[tuple[object, ...], Source] = {}
 
     def source(self, key: tuple[object, ...], make: Callable[[], Source]) -> Source:
-        """Return the file that is open under a key, opened at the first need."""
+        """Return the open file of a key, opened on first use."""
         if key not in self._sources:
             made = self._sources[key] = make()
             self._closing.callback(made.close)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # A footer is followed by its length and a magic number.
 _TAIL = 8
-# A page takes at least so many bytes, and counts its values with 31 bits.
+# A page takes at least this many bytes, and counts its values in 31 bits.
 _LEAST_PAGE, _MOST_PAGE_ROWS = 8, 1 << 31
 
 

@@ -1,7 +1,7 @@
-"""Plain Parquet files, which are of no table: some of their row groups to batches.
+"""Read row groups of plain Parquet files, which belong to no table.
 
-Comes in: pieces of files, the columns that are wanted, and how they are to come out. Goes out:
-batches of the task's schema. Nothing is resolved here: who makes tasks has looked at the footers
+Comes in: pieces of files, the wanted columns and their target types. Goes out: batches of the
+task's schema. Nothing is resolved here: the footers were read when the tasks were made
 (`rowlake.verbs.plain_parquet`).
 """
 
@@ -56,7 +56,7 @@ def plain_rows(task: PlainTask) -> Iterator[pa.RecordBatch]:
                 cause = " ".join(str(error).split())
                 raise InvalidStatementError(
                     f"Cannot read rows from {piece.location}: {cause}. Nothing was written; check "
-                    "the file, or read it anew."
+                    "the file, or read it again."
                 ) from error
             if batch is None:
                 break

@@ -1,4 +1,4 @@
-"""Columns of the table out of a data file: which leaves to read, and what to make of them.
+"""Project a data file to table columns: which leaves to read, and how to convert them.
 
 Comes in: a file's schema with ids, the table's fields that are wanted, and the identity
 partition values of the file. Goes out: `Columns`, which names the leaves to read; bound to the
@@ -47,7 +47,7 @@ def identity_constants(context: ScanContext, task: FileTask) -> dict[int, Any]:
 
 
 def same_schema(held: dict[Any, Any], schema: FileSchema) -> dict[str, Any]:
-    """Return what is held for files of this schema; of few schemas, the first ones that come."""
+    """Return what is cached for files of this schema; only the first few schemas are cached."""
     known: list[tuple[FileSchema, dict[str, Any]]] = held.setdefault("schemas", [])
     for other, found in known:
         if other.inferred == schema.inferred and other.arrow.equals(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rowlake.scan.project import BoundColumns
     from rowlake.scan.source import Source, Unit
 
-# A unit of which more than this share matched: read all columns of the next one at once.
+# If more than this share of a unit matched, all columns of the next one are read at once.
 _DENSE = 0.5
 _SPARSE = 0.1
 
@@ -294,7 +294,7 @@ def _late(scan: FileScan) -> _Late | None:
 
 
 class _Late:
-    """Reads what decides first, and the other columns only of units where rows came out."""
+    """Reads the deciding columns first, and the others only of units where rows remain."""
 
     def __init__(self, scan: FileScan, kept: frozenset[int], late: list[bool]) -> None:
         self._scan, self._first_kept, self._is_late = scan, kept, late

@@ -10,8 +10,9 @@ from rowlake.secrets import redacted_repr
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowlake.sql.statements import Name, PartitionTerm, SortTerm
-    from rowlake.sql.types import Field, Type
+    from rowlake.sqltext.names import Name
+    from rowlake.sqltext.terms import PartitionTerm, SortTerm
+    from rowlake.sqltext.types import Field, Type
 
 
 @dataclass(frozen=True)

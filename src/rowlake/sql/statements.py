@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rowlake.dml.operations import Delete, Explain, Merge, Update
 from rowlake.secrets import redacted_repr
 from rowlake.sql.alter_statements import AlterTable
-from rowlake.sql.row_statements import Explain, Merge, Update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowlake.sql.types import Field
-
-Name = tuple[str, ...]
+    from rowlake.sqltext.names import Name
+    from rowlake.sqltext.terms import PartitionTerm
+    from rowlake.sqltext.types import Field
 
 
 @dataclass(frozen=True)
@@ -34,25 +34,6 @@ class Passthrough:
     """Anything else: Spark's; lake tables in its query part are visible."""
 
     text: str
-
-
-@dataclass(frozen=True)
-class PartitionTerm:
-    """One partition field as written: a transform of a column, with a name where given."""
-
-    transform: str
-    column: Name
-    name: str | None = None
-
-
-@dataclass(frozen=True)
-class SortTerm:
-    """One key of a sort order."""
-
-    transform: str
-    column: Name
-    ascending: bool = True
-    nulls_first: bool = True
 
 
 @dataclass(frozen=True)
@@ -251,19 +232,6 @@ class Truncate:
     """TRUNCATE TABLE t."""
 
     name: Name
-
-
-@dataclass(frozen=True)
-class Delete:
-    """DELETE FROM t [AS alias] [WHERE condition]; `where` is the text of the condition.
-
-    `with_clause` is the text `WITH …` that stood before DELETE.
-    """
-
-    name: Name
-    alias: str | None = None
-    where: str | None = None
-    with_clause: str = ""
 
 
 @dataclass(frozen=True)

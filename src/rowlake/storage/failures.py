@@ -1,4 +1,4 @@
-"""What storage says when it fails, in rowlake's words."""
+"""Translate failures of file systems and object stores to rowlake's errors."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _BROKEN = re.compile(
 def storage_failure(
     location: str, error: Exception, properties: Mapping[str, str] | None = None
 ) -> StorageError:
-    """Return what an error of a file system or an object store means for this location.
+    """Return rowlake's error for a failure of a file system or an object store.
 
-    `properties` opened the storage: none of their secrets stands in the text.
+    `properties` opened the storage; none of their secrets appears in the text.
     """
     text = without_secrets(" ".join(str(error).split()), properties)
     if _NO_BUCKET.search(text):

@@ -1,8 +1,8 @@
 """Files at locations of any scheme: read, write, put-if-absent, list, delete.
 
-Comes in: a location as a table's metadata spells it, and the properties that open it. Goes out:
-bytes and pyarrow streams. Invariant: what fails here fails as a `StorageError` with the
-location; a file of `write` or `create` is there whole or not at all.
+Comes in: a location as table metadata spells it, and the properties that open it. Goes out: bytes
+and pyarrow streams. Invariant: failures are `StorageError`s with the location; a file written by
+`write` or `create` exists completely or not at all.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowlake.storage import listing
-else:  # loaded at its first use: a look at a table lists no folder
+else:  # loaded on first use: showing a table lists no folder
     (listing,) = deferred("rowlake.storage", "listing")
 
 _DELETING_THREADS = 16
-# Files of one folder are deleted one after the other, whoever asks.
+# Files of one folder are deleted one after the other, in whatever thread.
 _LOCAL_DELETING_THREADS = 2
 _DELETED_PER_REQUEST = 1000
 
@@ -49,7 +49,7 @@ class FileInfo:
 class Storage:
     """The files that a set of io properties (PyIceberg's names) opens.
 
-    Small and picklable: file systems are opened at the first need and kept per process.
+    Small and picklable: file systems are opened on first use and cached per process.
     """
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
@@ -73,7 +73,7 @@ class Storage:
             return filesystem_of(parts, self.properties).open_input_file(parts.path)
 
     def open_output(self, location: str) -> pa.NativeFile:
-        """Open a new file for writing; folders above it are made where there are folders."""
+        """Open a new file for writing; creates parent folders on storage that has folders."""
         parts = split(location)
         with _failing(location, self.properties):
             if parts.is_local:
@@ -90,7 +90,7 @@ class Storage:
         return data
 
     def write(self, location: str, data: bytes) -> None:
-        """Write a file, in place of one that may be there."""
+        """Write a file, replacing an existing one."""
         parts = split(location)
         if parts.is_local:
             with _failing(location, self.properties):
@@ -100,9 +100,9 @@ class Storage:
         return None
 
     def create(self, location: str, data: bytes) -> bool:
-        """Write a file unless there is one, atomically among all writers; False where it exists.
+        """Write a file unless it exists, atomically among all writers; False if it exists.
 
-        Raises UnsupportedFeatureError where the storage cannot promise that.
+        Raises UnsupportedFeatureError if the storage cannot guarantee that.
         """
         parts = split(location)
         with _failing(location, self.properties):
@@ -116,7 +116,7 @@ class Storage:
         )
 
     def exists(self, location: str) -> bool:
-        """Return whether there is a file or a folder."""
+        """Return whether a file or folder exists."""
         filesystem, path = self.resolve(location)
         with _failing(location, self.properties):
             return bool(filesystem.get_file_info(path).type != fs.FileType.NotFound)
@@ -124,8 +124,8 @@ class Storage:
     def delete(self, locations: Iterable[str], *, threads: int | None = None) -> list[str]:
         """Delete files, best effort; return those that could not be deleted.
 
-        A file that is not there counts as deleted. `threads` is for storages that take one file
-        at a time.
+        A missing file counts as deleted. `threads` applies to storage that deletes one file per
+        call.
         """
         by_store: dict[tuple[str, str], list[tuple[str, str]]] = {}
         left: list[str] = []
@@ -184,13 +184,13 @@ class Storage:
             return local.find(split(prefix).path, recursive=recursive)
 
     def make_folder(self, location: str) -> None:
-        """Make a folder and those above it; one there is fine."""
+        """Create a folder and its parents; it may exist."""
         filesystem, path = self.resolve(location)
         with _failing(location, self.properties):
             filesystem.create_dir(path, recursive=True)
 
     def delete_folder(self, location: str) -> None:
-        """Delete a folder with all in it; none there is fine."""
+        """Delete a folder and its contents; it may be missing."""
         parts = split(location)
         with _failing(location, self.properties):
             if parts.is_local:
@@ -201,7 +201,7 @@ class Storage:
         return None
 
     def delete_empty_folders(self, location: str) -> None:
-        """Delete a folder and those below it as far as they are empty; none there is fine."""
+        """Delete empty folders, from the deepest up to this one; it may be missing."""
         parts = split(location)
         with _failing(location, self.properties):
             if parts.is_local:
@@ -210,7 +210,7 @@ class Storage:
                 self.delete_folder(location)
 
     def list(self, prefix: str) -> Iterator[FileInfo]:
-        """Yield every file below a folder; nothing where there is no such folder."""
+        """Yield every file below a folder; nothing if the folder is missing."""
         for found in self._find(prefix, recursive=True):
             if found.type == fs.FileType.File:
                 yield _file_info(split(prefix), found)
@@ -225,8 +225,8 @@ class Storage:
     ) -> Iterator[pa.Table]:
         """Yield every file below a folder as tables of `listing.LISTING`.
 
-        Folders near the top whose name `enters` refuses are left out. Symbolic links are not
-        followed: `on_link` is told where each is.
+        Folders near the top whose name `enters` refuses are skipped. Symbolic links are not
+        followed; `on_link` is called with each one.
         """
         find = self._find_without_links if split(prefix).is_local else self._find
         return listing.list_columns(
@@ -260,14 +260,14 @@ def _check_regular(location: str, path: str) -> None:
 
 
 def _check_bucket(filesystem: fs.FileSystem, bucket: str) -> None:
-    # pyarrow lists a bucket that is not there as an empty one.
+    # pyarrow lists a missing bucket as an empty one.
     if filesystem.get_file_info(bucket).type == fs.FileType.NotFound:
         raise OSError("bucket does not exist")
 
 
 def _place_of(location: str) -> tuple[tuple[str, str], str]:
     """Return the scheme and authority of a location, and its path there."""
-    if location.startswith("/"):  # taking very many paths apart takes longer than to delete them
+    if location.startswith("/"):  # splitting very many paths takes longer than deleting them
         return (LOCAL, ""), location
     parts = split(location)
     return (parts.scheme, parts.authority), parts.path
@@ -281,7 +281,7 @@ def _delete_files(
     def delete_some(some: list[tuple[str, str]]) -> list[str]:
         return [location for location, path in some if not _is_removed(remove, path)]
 
-    # One call per thread: to hand over each file by itself costs more than to delete it.
+    # One call per thread: submitting each file by itself costs more than deleting it.
     shares = [files[start::threads] for start in range(min(threads, len(files)))]
     if len(shares) == 1:
         return delete_some(shares[0])

@@ -1,4 +1,4 @@
-"""pyarrow file systems, made from PyIceberg's property names and kept per process.
+"""pyarrow file systems, configured by PyIceberg's property names and cached per process.
 
 Credentials and endpoints come from the properties, else from the environment as the storage's
 own tools read it.
@@ -24,7 +24,7 @@ _KEPT = 32
 
 
 def io_properties(properties: Mapping[str, Any]) -> dict[str, str]:
-    """Return those properties that open files, as text; the rest (a catalog's secrets) stays."""
+    """Return the properties that open files, as text, without the rest (a catalog's secrets)."""
     return {
         key: str(value)
         for key, value in properties.items()
@@ -56,7 +56,7 @@ def _remote(scheme: str, authority: str, properties: tuple[tuple[str, str], ...]
         return _of_pyarrow("AzureFileSystem", scheme)(**_azure_options(given, authority))
     if scheme in HADOOP:
         return _hadoop(scheme, authority, given)
-    raise UnsupportedFeatureError(f"There is no file system for {scheme}://.")
+    raise UnsupportedFeatureError(f"Unsupported location scheme {scheme}://.")
 
 
 def _of_pyarrow(name: str, scheme: str) -> Any:
@@ -79,17 +79,17 @@ def first_of(properties: Mapping[str, str], *names: str) -> str | None:
 
 
 def is_true(properties: Mapping[str, str], name: str) -> bool:
-    """Return whether a property is set to something that means yes."""
+    """Return whether a property is set to a true value."""
     return properties.get(name, "").strip().lower() in _TRUE
 
 
 def s3_endpoint(properties: Mapping[str, str]) -> str | None:
-    """Return the endpoint where it is not Amazon's."""
+    """Return the endpoint; None for Amazon's own."""
     return first_of(properties, "s3.endpoint", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 
 
 def s3_region(properties: Mapping[str, str], bucket: str) -> str | None:
-    """Return the region: as given, else any for an endpoint of one's own, else the bucket's."""
+    """Return the region: as given, else any for a custom endpoint, else the bucket's."""
     given = first_of(properties, "s3.region", "client.region", "AWS_REGION", "AWS_DEFAULT_REGION")
     if given:
         return given

@@ -1,8 +1,8 @@
-"""Listings as columns: every file below a folder, its size and when it was last changed.
+"""Listings as columns: every file below a folder, its size and modification time.
 
 Comes in: a folder, and how to find what is in one. Goes out: tables of `LISTING`, one for each
-folder that was listed on its own. Folders near the top are listed side by side, what is below
-them in one go. A time that the storage does not tell is null.
+folder that was listed on its own. Folders near the top are listed in parallel, each with everything
+below it. Times that the storage does not report are null.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     OnLink = Callable[[str], None]
     Enters = Callable[[str], bool]
 
-# Large strings: the locations of some million files do not fit the offsets of small ones.
+# Large strings: locations of millions of files overflow the 32-bit offsets of plain ones.
 LISTING = pa.schema(
     [
         pa.field("location", pa.large_string()),
@@ -37,7 +37,7 @@ LISTING = pa.schema(
 )
 LOCAL_THREADS = 4
 REMOTE_THREADS = 16
-# Folders are opened level by level until there are so many, or so many levels were opened.
+# Folders are opened level by level until this many were found, or this many levels opened.
 ENOUGH_FOLDERS = 32
 LEVELS = 4
 _NS_PER_MS = 10**6
@@ -48,10 +48,10 @@ def list_columns(
 ) -> Iterator[pa.Table]:
     """Yield the files below a folder.
 
-    `find(location, recursive)` returns what is below a location. `enters(name)` says whether a
-    folder near the top is looked into; deeper ones always are. `is_flat` lists all in one request
-    after another, which suits object stores with few files in each of many folders. `on_link` is
-    told of symbolic links, where `find` tells them.
+    `find(location, recursive)` returns what is below a location. `enters(name)` decides whether a
+    folder near the top is entered; deeper ones always are. `is_flat` lists everything in one
+    sequence of requests, which suits object stores with few files in each of many folders.
+    `on_link` is called with symbolic links, if `find` reports them.
     """
     parts = split(folder)
     root = parts.location_of(parts.path.rstrip("/") or "/")
@@ -99,7 +99,7 @@ def _table(parts: Parts, found: Found, on_link: OnLink) -> pa.Table:
 
 
 def _locations(parts: Parts, paths: pa.Array) -> pa.Array:
-    """Return the locations of paths that all are below the one of `parts`."""
+    """Return the locations of paths that are all below that of `parts`."""
     base = parts.path.rstrip("/")
     rest = pc.utf8_slice_codeunits(paths, len(base))
     return pc.binary_join_element_wise(

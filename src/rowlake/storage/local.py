@@ -1,7 +1,7 @@
-"""Files of this machine: written whole or not at all, and opened only where they are files.
+"""Local files: written completely or not at all, and opened only if they are regular files.
 
-Invariant: under its final name a file of `write` or `create` is complete, whatever happens
-while it is written; what a crash leaves behind is a hidden file that nothing reads.
+Invariant: under its final name a file written by `write` or `create` is complete, whatever happens
+during the write; a crash leaves at most a hidden file that nothing reads.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 
 
 def odd_kind(path: str) -> str | None:
-    """Return what a path is where it is no regular file, None for one; links are followed.
+    """Return what a path is unless it is a regular file, else None; links are followed.
 
-    To open a pipe waits for somebody who writes, and a device may never end. Raises OSError where
-    there is nothing.
+    Opening a pipe would block until somebody writes, and a device may never end. Raises OSError if
+    nothing is there.
     """
     mode = os.stat(path).st_mode  # noqa: PTH116 - to make a Path takes longer than to ask
     if stat.S_ISREG(mode):
@@ -41,7 +41,7 @@ def odd_kind(path: str) -> str | None:
 
 
 def write(path: str, data: bytes) -> None:
-    """Write a file, in place of one that may be there."""
+    """Write a file, replacing an existing one."""
     with_parent(path)
     temporary = _written_beside(path, data)
     try:
@@ -53,7 +53,7 @@ def write(path: str, data: bytes) -> None:
 
 
 def create(path: str, data: bytes) -> bool:
-    """Write a file unless there is one; return whether this call made it."""
+    """Write a file unless it exists; return whether this call created it."""
     if os.path.lexists(path):
         return False
     with_parent(path)
@@ -124,20 +124,20 @@ def _sync_folder(path: str) -> None:
 
 
 def with_parent(path: str) -> None:
-    """Make the folders above a file."""
+    """Create the parent folders of a file."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
 
 
 def delete(path: str) -> None:
-    """Delete a file; none there is fine."""
+    """Delete a file; it may be missing."""
     with suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108 - to make a Path takes longer than to delete the file
 
 
 def delete_folder(path: str) -> None:
-    """Delete a folder with all in it; none there is fine.
+    """Delete a folder and its contents; it may be missing.
 
-    Links are deleted, never followed: of a folder that is a link itself only the link goes.
+    Links are deleted, never followed: of a folder that is itself a link, only the link is deleted.
     """
     if Path(path).is_symlink():
         delete(str(Path(path)))
@@ -146,7 +146,7 @@ def delete_folder(path: str) -> None:
 
 
 def delete_empty_folders(path: str) -> None:
-    """Delete a folder and those below it as far as there is nothing in them; follow no link."""
+    """Delete empty folders, from the deepest up to this one; follow no link."""
     if Path(path).is_symlink():
         return
     for folder, _, _ in os.walk(path, topdown=False, followlinks=False):
@@ -166,9 +166,9 @@ class Entry(NamedTuple):
 
 
 def find(path: str, *, recursive: bool) -> list[Entry]:
-    """Return what is in a folder, with all below it or not; links are told but not followed.
+    """Return the entries of a folder, recursively or not; links are reported, not followed.
 
-    No folder there is fine. Only regular files count as files.
+    The folder may be missing. Only regular files count as files.
     """
     found: list[Entry] = []
     pending = [path]
@@ -185,7 +185,7 @@ def find(path: str, *, recursive: bool) -> list[Entry]:
 
 
 def _entry(entry: os.DirEntry[str]) -> Entry:
-    # What kind it is the folder itself tells; only for sizes and times a file is looked at.
+    # The folder itself knows the kind of an entry; only sizes and times need a look at the file.
     if entry.is_file(follow_symlinks=False) and _is_text(entry.name):
         try:
             stat = entry.stat(follow_symlinks=False)
@@ -198,7 +198,7 @@ def _entry(entry: os.DirEntry[str]) -> Entry:
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a name is text; any bytes may be one on this machine."""
+    """Return whether a name is valid text; local names may hold any bytes."""
     if name.isascii():
         return True
     try:

@@ -1,8 +1,8 @@
-"""Locations taken apart.
+"""Split locations into scheme, authority and path.
 
-A location of Iceberg is a plain string, not a URL: nothing in it is percent-encoded, and `%`,
-`#`, `?`, spaces and `=` stand for themselves. Java writes `file:/a/b` as well as `file:///a/b`.
-No storage has a NUL in a path: operating systems end the path there, so it is refused here.
+An Iceberg location is a plain string, not a URL: nothing in it is percent-encoded, and `%`, `#`,
+`?`, spaces and `=` stand for themselves. Java writes `file:/a/b` as well as `file:///a/b`. A path
+cannot hold a NUL: operating systems end the path there, so it is refused here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FILE_WITHOUT_AUTHORITY = re.compile(r"[fF][iI][lL][eE]:(.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Parts:
-    """One location: `path` is what the file system is told, `prefix` what it leaves out."""
+    """One location: `path` is what the file system takes, `prefix` what comes before it."""
 
     scheme: str
     authority: str
@@ -45,10 +45,10 @@ class Parts:
 
 
 def split(location: str) -> Parts:
-    """Take a location apart.
+    """Split a location.
 
-    Raises UnsupportedFeatureError for a scheme that has no file system here, StorageError for a
-    location that no file can have.
+    Raises UnsupportedFeatureError for an unsupported scheme, StorageError for a location that no
+    file can have.
     """
     if "\0" in location:
         raise StorageError(
@@ -77,7 +77,7 @@ def _with_authority(location: str, scheme: str, authority: str, path: str) -> Pa
     if scheme not in SCHEMES:
         known = ", ".join(sorted(SCHEMES))
         raise UnsupportedFeatureError(
-            f"Cannot open {location}: there is no file system for {scheme}://. Known: {known}."
+            f"Cannot open {location}: unsupported scheme {scheme}:// (supported: {known})."
         )
     before = location[: len(location) - len(authority) - len(path)]
     if scheme == LOCAL or scheme in HADOOP:
@@ -104,7 +104,7 @@ def is_remote(location: str) -> bool:
 
 
 def folder_location(location: str) -> str:
-    """Return the location of a folder without slashes at its end; a relative path is made whole."""
+    """Return the location of a folder without trailing slashes; relative paths become absolute."""
     parts = split(location)
     return parts.location_of(parts.path.rstrip("/") or "/")
 

@@ -1,9 +1,9 @@
-"""Where a location really is, and whether that is below some folders.
+"""Resolve where a location really is, and whether that is below given folders.
 
 Table content may spell a location in any way (`..`, doubled slashes, another name of the scheme,
-symbolic links on the way). A place is the one spelling of what storage would reach: on this
-machine the real path, elsewhere scheme, authority and path in one form. What has no such spelling
-has no place, and is below nothing.
+symbolic links). A place is the one spelling of what storage would reach: on this machine the real
+path, elsewhere scheme, authority and path in one form. What has no such spelling has no place, and
+is below nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def parent(location: str) -> str:
 
 
 def is_below(place: str | None, folders: Iterable[str | None]) -> bool:
-    """Return whether a place is one of some places or below one."""
+    """Return whether a place is one of the given places or below one."""
     return place is not None and any(
         place == folder or place.startswith(folder.rstrip("/") + "/")
         for folder in folders
@@ -70,9 +70,9 @@ def is_below(place: str | None, folders: Iterable[str | None]) -> bool:
 def are_below(
     locations: pa.Array | pa.ChunkedArray, folders: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
-    """Return which files really are in or below one of some folders.
+    """Return which files really are in or below one of the folders.
 
-    Each folder of files is looked up once. A link that is itself the file counts where it lies.
+    Each parent folder is resolved once. A file that is itself a link counts where the link is.
     """
     roots = [place_of(folder) for folder in folders]
     return _by_folder(locations, lambda folder: is_below(place_of(folder), roots))
@@ -81,7 +81,7 @@ def are_below(
 def are_below_without_links(
     locations: pa.Array | pa.ChunkedArray, folders: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
-    """Return which files are below one of some folders with no link on the way from it."""
+    """Return which files are below one of the folders with no link in between."""
     roots = [(_text(folder), place_of(folder)) for folder in folders]
 
     def is_straight(folder: str) -> bool:

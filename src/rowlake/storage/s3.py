@@ -1,6 +1,6 @@
-"""What pyarrow cannot do on S3: put-if-absent, and deleting many objects at once.
+"""S3 operations that pyarrow lacks: put-if-absent, and deleting many objects at once.
 
-The client (obstore) is imported at the first need, since few tasks need it.
+The client (obstore) is imported on first use, since few tasks need it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from rowlake.storage.filesystems import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# User metadata of an object that says which call made it.
+# Object metadata that identifies the call that created it.
 _MAKER = "rowlake-maker"
-# Buckets of other makes than Amazon's that were seen to refuse overwriting.
+# Buckets outside Amazon that were seen to refuse overwriting.
 _SAFE: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
 
 
 def create(bucket: str, key: str, data: bytes, properties: Mapping[str, str]) -> bool:
-    """Put an object unless there is one (`If-None-Match: *`); return whether this call made it.
+    """Put an object unless it exists (`If-None-Match: *`); return whether this call created it.
 
     A request whose answer is lost is sent again by the client and then refused because of the
-    object that it made itself; so a refusal is believed only after looking whose object it is.
+    object that it created itself; so after a refusal the owner of the object is checked.
     """
     import obstore
 
@@ -56,7 +56,7 @@ def _put_if_absent(obstore: Any, store: Any, key: str, data: bytes) -> bool:
 
 
 def _check_refusal(store: Any, key: str) -> None:
-    """Check that a store of unknown make does refuse to overwrite; some ignore the condition."""
+    """Check that a store other than Amazon's refuses to overwrite; some ignore the condition."""
     import obstore
 
     probe = f"{key.rpartition('/')[0]}/rowlake-probe-{uuid.uuid4().hex}".removeprefix("/")

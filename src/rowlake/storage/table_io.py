@@ -1,7 +1,7 @@
-"""What opens the files of a table: the catalog's properties, never the table's own.
+"""Which properties open the files of a table: the catalog's, never the table's own.
 
-Metadata is written by whoever can write the table. If it could name an endpoint, a proxy or a
-host, it would say who receives the catalog's credentials and the rows that are written.
+Anyone who can write a table writes its metadata. If metadata could name an endpoint, a proxy or a
+host, it would decide who receives the catalog's credentials and the rows that are written.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ logger = logging.getLogger("rowlake")
 def table_io_properties(
     catalog: Mapping[str, Any], table: Mapping[str, Any], *, name: str
 ) -> dict[str, str]:
-    """Return what opens a table's files; `table` are the properties of its metadata.
+    """Return the properties that open a table's files; `table` are those of its metadata.
 
-    Says once for each property of the table that it is ignored.
+    Logs once for each ignored property of the table.
     """
     found = io_properties(catalog)
     for key, value in io_properties(table).items():

@@ -1,7 +1,7 @@
-"""How many bytes of files a piece of work reads: counted where they are read, by who asks.
+"""Count the bytes that a piece of work reads from files.
 
-Comes in: work that runs in one thread. Goes out: the bytes that it read, as the readers of each
-format know them. Threads do not see each other's counts, so driver threads and tasks need no lock.
+Comes in: work that runs in one thread. Goes out: the bytes it read, as reported by the reader of
+each format. Threads do not see each other's counts, so driver threads and tasks need no lock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Tally:
 
 @contextmanager
 def counting() -> Iterator[Tally]:
-    """Count what is read inside the block by this thread; a block inside counts for both."""
+    """Count what this thread reads inside the block; nested blocks count for both."""
     outer: Tally | None = getattr(_here, "tally", None)
     tally = _here.tally = Tally()
     try:
@@ -38,7 +38,7 @@ def counting() -> Iterator[Tally]:
 
 
 def is_counting() -> bool:
-    """Tell whether anybody wants to know; spares readers from adding up sizes."""
+    """Return whether reads are being counted; spares readers from adding up sizes."""
     return getattr(_here, "tally", None) is not None
 
 

@@ -162,7 +162,6 @@ def arrow(handle: TableHandle, engine: Engine, request: Request) -> pa.Table:
         tasks,
         output_schema(read.context),
         size_in_bytes=size,
-        returns_rows=True,
         label=f"reading {read.view.name}",
     )
 

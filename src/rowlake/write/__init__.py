@@ -1,5 +1,6 @@
-"""One task written: rolling data files with exact metrics, from streams of Arrow batches.
+"""Write one task: streams of Arrow batches to rolling data files with exact metrics.
 
-`context.write_context` says in the driver how to write; `kernel.write_batches` does it, in Spark
-tasks and in driver threads alike. Nothing here knows Spark or a catalog.
+`context.write_context` decides in the driver how to write; `kernel.write_batches` writes, in
+Spark tasks and in driver threads alike, and yields `WRITTEN_FILES` rows. Nothing here knows Spark
+or a catalog.
 """

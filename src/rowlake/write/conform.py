@@ -1,9 +1,9 @@
-"""Data made to fit a table's schema, physically: the same values in the table's Arrow types.
+"""Convert data to a table's schema: the same values in the table's Arrow types.
 
 Comes in: a batch whose columns are named as the table's. Goes out: the same rows as exactly
-`schema.arrow`. Invariants: no value changes (a cast that would lose anything raises), instants
-stay instants, no null gets into a required field at any depth. What a statement may assign to
-what (ANSI store assignment) has been decided before; here are only representations.
+`schema.arrow`. Invariants: no value changes (a cast that would lose anything raises), instants stay
+instants, no null gets into a required field at any depth. What a statement may assign to what (ANSI
+store assignment) was decided before; only representations change here.
 
 Raises `SchemaMismatchError` with the column and a sample value.
 """
@@ -32,8 +32,8 @@ Path = tuple[str, ...]
 def conform(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     """Return the batch in the schema's columns, order and types.
 
-    Columns go by name, in any case where that is clear; a missing one gets its write-default,
-    else null. A column that the schema does not have raises.
+    Columns are matched by name, case-insensitively if unambiguous; a missing one gets its
+    write-default, else null. A column that the schema does not have raises.
     """
     wanted = list(schema.arrow)
     sources = _match(batch.schema.names, wanted, ())

@@ -2,15 +2,14 @@
 
 Comes in: a table's properties, spec and order, and the operation. Goes out: a `Distribution`, and
 how many tasks it should have. Pure decisions, Iceberg's rules (`write.distribution-mode` and its
-delete / update / merge variants); who shuffles is the engine's affair.
+delete / update / merge variants); the engine does the shuffling.
 """
 
 from __future__ import annotations
 
 import enum
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
 from rowlake.model.partition import SortField
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 MODES = {"none": "none", "hash": "hash", "range": "range"}
 OPERATIONS = ("append", "overwrite", "delete", "update", "merge", "rewrite")
-SKEWED = 1.5  # a key with more than this many tasks' worth of bytes is split
 
 
 class Kind(str, enum.Enum):
@@ -40,20 +38,12 @@ class Distribution:
     """Rows with equal `keys` (hash), or near ones (range), go to one task.
 
     `order` is how a task should sort its rows before writing: by partition, then by the table's
-    sort order; empty where fan-out writers make that needless.
+    sort order; empty where fan-out writers make it unnecessary.
     """
 
     kind: Kind
     keys: tuple[SortField, ...] = ()
     order: tuple[SortField, ...] = ()
-
-
-@dataclass(frozen=True)
-class Sizing:
-    """How many tasks, and into how many parts each heavy key is split (absent: one)."""
-
-    tasks: int
-    parts: Mapping[Any, int]
 
 
 def choose_distribution(
@@ -140,7 +130,7 @@ def _is_implied(key: SortField, others: tuple[SortField, ...]) -> bool:
 
 
 def _orders(finer: SortField, coarser: SortField) -> bool:
-    """Tell whether rows sorted by one key are also sorted by the other."""
+    """Return whether rows sorted by one key are also sorted by the other."""
     if finer.source_id != coarser.source_id:
         return False
     fine, coarse = parse_transform(finer.transform), parse_transform(coarser.transform)
@@ -149,22 +139,3 @@ def _orders(finer: SortField, coarser: SortField) -> bool:
     if fine.name in DATE_TRANSFORMS and coarse.name in DATE_TRANSFORMS:
         return DATE_TRANSFORMS.index(fine.name) >= DATE_TRANSFORMS.index(coarse.name)
     return fine == coarse
-
-
-def size_tasks(
-    sizes: Mapping[Any, int], *, target_size_in_bytes: int, slots: int, most: int = 10_000
-) -> Sizing:
-    """Return tasks for bytes by key (bytes as they will be in files).
-
-    A task gets about one target file. A key larger than that is split into parts, so that one
-    heavy partition neither runs alone for long nor ends in one huge file; small work still
-    uses all slots, unless that would cut files below a quarter of the target.
-    """
-    total = sum(sizes.values())
-    target = max(target_size_in_bytes, 1)
-    by_size = math.ceil(total / target)
-    worthwhile = max(math.ceil(total / (target / 4)), 1)
-    tasks = min(max(by_size, min(slots, worthwhile), 1), most)
-    share = min(target, max(total / tasks, 1))
-    parts = {key: math.ceil(size / share) for key, size in sizes.items() if size > SKEWED * share}
-    return Sizing(tasks, parts)

@@ -29,7 +29,7 @@ BITS_OF_LONG = 64
 
 @dataclass(frozen=True)
 class Encodings:
-    """What pyarrow is told: columns with a dictionary, and the encodings of the others."""
+    """Settings for pyarrow: columns with a dictionary, and the encodings of the others."""
 
     dictionary: tuple[str, ...]
     others: Mapping[str, str]
@@ -119,6 +119,6 @@ def _dictionary_bits(
 def _distinct(values: pa.Array, whole: np.ndarray | None) -> int:
     if whole is None:
         return int(pc.count_distinct(values).as_py())
-    # Sorting some thousand numbers is many times quicker than hashing them.
+    # Sorting a few thousand numbers is many times quicker than hashing them.
     ordered = np.sort(whole)
     return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1

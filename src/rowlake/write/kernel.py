@@ -74,7 +74,7 @@ def pieces(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the same rows in batches that are worth casting and splitting, none of them empty.
 
-    Small batches are joined, large ones cut; one that has enough rows goes by itself.
+    Small batches are joined, large ones cut; a batch with enough rows passes unchanged.
     """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0

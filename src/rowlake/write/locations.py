@@ -73,7 +73,7 @@ def data_locations(table_location: str, properties: Mapping[str, str]) -> DataLo
 
 
 def _fitting(path: str) -> str:
-    """Return a path of folders none of which is too long, nor all of them together."""
+    """Return a path of folders that is not too long, as a whole and in each name."""
     if len(path) <= LONGEST_NAME:
         return path
     names = path.split("/")
@@ -83,7 +83,7 @@ def _fitting(path: str) -> str:
 
 
 def _shortened(name: str, longest: int) -> str:
-    """Return a name cut to fit, with a hash that tells it from others; escapes stay whole."""
+    """Return a name cut to fit, with a hash that keeps it unique; escapes stay whole."""
     if len(name) <= longest:
         return name
     mark = hashlib.sha256(name.encode()).hexdigest()[:MARK_DIGITS]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake import __version__
 from rowlake.codecs.deletion_vector import bitmap_of
 from rowlake.codecs.position_delete import write_positions
 from rowlake.codecs.puffin import vector_blob, write_puffin
 from rowlake.model.files import WRITTEN_FILES, Content
+from rowlake.version import __version__
 
 if TYPE_CHECKING:
     import numpy as np

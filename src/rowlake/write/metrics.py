@@ -43,7 +43,7 @@ class Metrics:
     def add_bounds(self, leaf: Leaf, lowest: bytes, highest: bytes, mode: MetricsMode) -> None:
         """Add the bounds of a leaf, from its exact smallest and largest values.
 
-        Raises SchemaMismatchError for a text that is no UTF-8, which Arrow does not check.
+        Raises SchemaMismatchError for text that is not valid UTF-8, which Arrow does not check.
         """
         arrow_type = _storage(leaf.field.type)
         try:
@@ -51,7 +51,7 @@ class Metrics:
             upper = cut_upper(highest, arrow_type, mode)
         except UnicodeDecodeError as error:
             raise SchemaMismatchError(
-                f"Column {leaf.name} holds a text that is no UTF-8 ({error.object[:16]!r}). "
+                f"Column {leaf.name} holds text that is not valid UTF-8 ({error.object[:16]!r}). "
                 "Give it as binary, or decode it first; in a table, restore the data file.",
                 column=leaf.name,
             ) from error
@@ -117,7 +117,7 @@ def _may_be_long(column: pa.Field) -> bool:
 
 
 def _is_shape(column: pa.Field) -> bool:
-    """Tell geometry and geography, whose byte order says nothing (no bounds, as in Java)."""
+    """Return whether a leaf is geometry or geography: no bounds, as in Java."""
     return (type_name(column) or "").startswith("geo")
 
 

@@ -1,8 +1,8 @@
 """One ORC data file being written.
 
 Comes in: batches in the stored schema. Goes out: the file, with Iceberg's ids and types as ORC
-attributes (spec, Appendix A), and what its manifest entry says. pyarrow tells neither the
-columns' sizes nor the stripes' offsets, so entries lack both.
+attributes (spec, Appendix A), and what its manifest entry says. pyarrow reports neither column
+sizes nor stripe offsets, so entries lack both.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class OrcFile:
 
     @property
     def size_in_bytes(self) -> int:
-        """About how many bytes the file has, what waits for its stripe reckoned."""
+        """About how many bytes the file has, with an estimate for rows waiting for their stripe."""
         return max(int(self._stream.tell()), int(self._in_memory * self._ratio))
 
     def write(self, batches: list[pa.RecordBatch]) -> None:

@@ -116,7 +116,7 @@ class TaskFiles:
         return pa.RecordBatch.from_pylist(self._rows, schema=WRITTEN_FILES)
 
     def remove_all(self, error: BaseException) -> None:
-        """Remove every file of this attempt; what stays behind is noted on the error."""
+        """Remove every file of this attempt; files left behind are noted on the error."""
         for stream in self._streams.values():
             with suppress(OSError, pa.ArrowException):  # the file goes away anyway
                 stream.close()

@@ -106,9 +106,8 @@ def _check_precision(values: pa.Array, field: PartitionField, schema: Schema) ->
         name = ".".join(schema.paths[field.source_id])
         kind = f"decimal({values.type.precision}, {values.type.scale})"
         raise SchemaMismatchError(
-            f"Cannot partition by {field.transform} of {name}: a value near the least that {kind} "
-            f"holds is rounded down to one that it cannot hold. Widen the type of {name}, or "
-            "partition by bucket.",
+            f"Cannot partition by {field.transform} of {name}: a value near the minimum of {kind} "
+            f"is rounded down below it. Widen the type of {name}, or partition by bucket.",
             column=name,
         ) from error
 

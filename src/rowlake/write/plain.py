@@ -1,4 +1,4 @@
-"""Rows of plain files into a table's files: the way of a load that Spark's rows have no part in."""
+"""Write rows of plain files to a table's files: a load that bypasses Spark rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table properties that writing obeys, read once and checked.
+"""The table properties that control writing, read once and checked.
 
 Comes in: a table's properties (Iceberg's names). Goes out: frozen options. A value that cannot be
 understood raises `InvalidStatementError`; a missing one takes Iceberg's default.
@@ -81,7 +81,7 @@ def parse_fraction(properties: Mapping[str, str], name: str, default: float) -> 
 
 
 def parse_flag(properties: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """Return true or false, in any case."""
+    """Return true or false, case-insensitively."""
     text = str(properties.get(name, default)).strip().lower()
     if text not in ("true", "false"):
         raise _not_understood(name, properties[name], "true or false")
@@ -91,7 +91,7 @@ def parse_flag(properties: Mapping[str, str], name: str, *, default: bool) -> bo
 def parse_choice(
     properties: Mapping[str, str], name: str, choices: Mapping[str, str], default: str
 ) -> str:
-    """Return what the value stands for among the choices, in any case."""
+    """Return the choice that the value names, case-insensitively."""
     text = properties.get(name, default)
     try:
         return choices[text.strip().lower()]

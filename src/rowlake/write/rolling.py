@@ -1,9 +1,9 @@
 """Files that roll over at the target size, in row groups that are worth their overhead.
 
 Comes in: batches of one partition (`RollingWriter`) or of many (`PartitionedWriter`). Goes out:
-finished files in `TaskFiles`. Rows wait in memory until a row group is full: many small row
-groups make files larger and reads slower. The size of a file is known exactly up to its last
-row group; what waits is reckoned with the compression seen so far.
+finished files in `TaskFiles`. Rows wait in memory until a row group is full: many small row groups
+make files larger and reads slower. The size of a file is known exactly up to its last row group;
+that of waiting rows is estimated from the compression seen so far.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class RollingWriter:
             self._ratio.add(sample.nbytes, self._files.trial_size(sample))
 
     def flush(self) -> None:
-        """Write what waits as one row group; close the file at the target size."""
+        """Write the waiting rows as one row group; close the file at the target size."""
         if not self._pending:
             return
         if self._file is None:
@@ -110,7 +110,7 @@ class RollingWriter:
             self.close()
 
     def close(self) -> None:
-        """Write what waits and finish the open file."""
+        """Write the waiting rows and finish the open file."""
         self.flush()
         if self._file is not None:
             file, self._file = self._file, None
@@ -120,7 +120,7 @@ class RollingWriter:
 class ClusteredWriter:
     """Writes partition after partition, one file open at a time.
 
-    A partition that comes back after another opens one more file: correct, only smaller.
+    A partition that returns after another one opens another file: correct, but smaller.
     """
 
     def __init__(self, files: TaskFiles) -> None:

@@ -1,10 +1,10 @@
-"""Rows on their way from the tasks that read them to the tasks that write their partitions.
+"""Shuffle rows, packed, from the tasks that read them to those that write their partitions.
 
 Comes in, on the one side: batches of rows. Goes out: batches of `SPREAD`, which an engine brings
 together by `key`; on the other side the same rows come out of them again. A row of `SPREAD` is an
-Arrow stream of some thousand rows: shuffling few large values costs a fraction of shuffling rows
-one by one. Invariant: all rows of one partition have one key. Several partitions may share one;
-writers look at every row's partition themselves.
+Arrow stream of a few thousand rows: shuffling few large values costs a fraction of shuffling single
+rows. Invariant: all rows of one partition have one key. Several partitions may share one; writers
+check every row's partition themselves.
 """
 
 from __future__ import annotations

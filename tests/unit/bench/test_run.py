@@ -90,7 +90,7 @@ def test_resolved_packages_are_used_as_jars(tmp_path):
 
 def test_two_runs_at_once_are_refused(tmp_path):
     lab = _lab(Options(), tmp_path)
-    with pytest.raises(SystemExit, match="another run"):
+    with pytest.raises(SystemExit, match="another benchmark run"):
         _lab(Options(), tmp_path)
     lab.close()
     _lab(Options(), tmp_path).close()

@@ -7,8 +7,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from rowlake.catalog import tables
-from rowlake.catalog.metadata import Definition
 from rowlake.catalog.open import open_catalog
+from rowlake.iceberg.metadata_files import Definition
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,11 +10,11 @@ import pytest
 from pyiceberg.catalog.memory import InMemoryCatalog
 from pyiceberg.table.locations import load_location_provider
 
-from rowlake.catalog._compat import without_code_of_tables
+from rowlake import connect
 from rowlake.catalog.generic import GenericBackend
 from rowlake.catalog.io import OURS
 from rowlake.catalog.tables import load_table
-from rowlake.lake import connect
+from rowlake.iceberg._compat import without_code_of_tables
 
 MODULE = "named_by_a_table"
 SCHEMA = pa.schema([("id", pa.int64())])

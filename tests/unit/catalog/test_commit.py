@@ -33,9 +33,9 @@ from rowlake.catalog.fate import Fate, fate_of
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.generic import GenericBackend, creation_updates
 from rowlake.catalog.many import AllLanded, TableChange, commit_many
-from rowlake.catalog.metadata import Definition, from_nothing, new_metadata
 from rowlake.catalog.open import open_catalog
 from rowlake.errors import StorageError, TableNotFoundError, UnsupportedFeatureError
+from rowlake.iceberg.metadata_files import Definition, from_nothing, new_metadata
 from rowlake.model.outcome import Conflict, Landed, Unknown
 from rowlake.storage.files import Storage
 

@@ -1,4 +1,4 @@
-"""These fail when PyIceberg changes what `rowlake.catalog._compat` mends or relies on."""
+"""These fail when PyIceberg changes what `rowlake.iceberg._compat` mends or relies on."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from rowlake.catalog import _compat
-from rowlake.catalog.metadata import Definition, new_metadata
+from rowlake.iceberg import _compat
+from rowlake.iceberg.metadata_files import Definition, new_metadata
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=True, initial_default=5, write_default=6),

@@ -17,7 +17,7 @@ from rowlake.errors import StorageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rowlake.catalog.metadata import Definition
+    from rowlake.iceberg.metadata_files import Definition
 
 
 def run(folder: Path, statement: str, *values: object) -> None:

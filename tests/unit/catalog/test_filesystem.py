@@ -20,7 +20,7 @@ from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import IcebergHandle
-    from rowlake.catalog.metadata import Definition
+    from rowlake.iceberg.metadata_files import Definition
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyiceberg.types import StringType
 
+from rowlake import connect
 from rowlake.catalog import tables
 from rowlake.errors import InvalidStatementError, RowlakeError, UnsupportedFeatureError
-from rowlake.lake import connect
 from tests.hostile_tables import contents, edit, make_victim
 from tests.lakes import SALES, sales
 

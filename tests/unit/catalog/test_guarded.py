@@ -7,8 +7,8 @@ import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.types import IntegerType
 
+from rowlake import connect
 from rowlake.errors import CommitConflictError
-from rowlake.lake import connect
 
 
 @pytest.fixture(params=[None, "filesystem"], ids=["sqlite", "filesystem"])

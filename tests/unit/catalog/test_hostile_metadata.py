@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from rowlake.catalog import metadata as metadata_files
-from rowlake.catalog.metadata import parse_metadata
+from rowlake import connect
 from rowlake.errors import CorruptTableError, RowlakeError, UnsupportedFeatureError
-from rowlake.lake import connect
+from rowlake.iceberg import metadata_files
+from rowlake.iceberg.metadata_files import parse_metadata
 from tests.lakes import SALES, rows_of, sales
 from tests.metadata_edits import edit_metadata, metadata_path
 

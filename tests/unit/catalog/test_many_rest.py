@@ -18,8 +18,8 @@ from pyiceberg.types import LongType, NestedField
 from rowlake.catalog import commit as commit_module
 from rowlake.catalog.handle import IcebergHandle
 from rowlake.catalog.many import AllLanded, TableChange, commit_many
-from rowlake.catalog.metadata import Definition, apply_updates, new_metadata
 from rowlake.errors import UnsupportedFeatureError
+from rowlake.iceberg.metadata_files import Definition, apply_updates, new_metadata
 from rowlake.model.outcome import Conflict, Unknown
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from rowlake import connect
 from rowlake.errors import (
     RowlakeError,
     SchemaMismatchError,
@@ -12,7 +13,6 @@ from rowlake.errors import (
     UnsupportedFeatureError,
 )
 from rowlake.iceberg.schema import type_from_json
-from rowlake.lake import connect
 from rowlake.model.schema import MAX_NESTING, MAX_NESTING_READ
 from tests.metadata_edits import edit_metadata
 

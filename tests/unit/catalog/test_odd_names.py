@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from rowlake import connect
 from rowlake.errors import InvalidStatementError
-from rowlake.lake import connect
 from tests.lakes import make_lake
 
 if TYPE_CHECKING:

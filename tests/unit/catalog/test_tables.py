@@ -19,7 +19,6 @@ from pyiceberg.types import LongType, NestedField
 from rowlake.catalog import tables
 from rowlake.catalog.embedded import EmbeddedCatalog
 from rowlake.catalog.filesystem import FileSystemCatalog
-from rowlake.catalog.metadata import Definition
 from rowlake.catalog.open import open_catalog
 from rowlake.errors import (
     CorruptTableError,
@@ -29,7 +28,8 @@ from rowlake.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from rowlake.maintain.cleanup.purge import drop_with_files
+from rowlake.iceberg.metadata_files import Definition
+from rowlake.maintain.iceberg.purge import drop_with_files
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

@@ -177,11 +177,12 @@ def test_options_become_arguments(call, asked, line, expected) -> None:
 
 def test_reports_are_shown_as_json_and_csv(call, asked) -> None:
     _, out, _ = call("expire", "ns.t", "-o", "json")
-    assert json.loads(out) == [{"files": 3, "names": ["a", "b"], "text": "Jürgen"}]
+    place = {"ran_on": "driver", "spark_jobs": 0, "spark_tasks": 0}
+    assert json.loads(out) == [{"files": 3, "names": ["a", "b"], "text": "Jürgen", **place}]
     _, out, _ = call("expire", "ns.t", "-o", "csv")
     assert list(csv.reader(io.StringIO(out))) == [
-        ["files", "names", "text"],
-        ["3", '["a", "b"]', "Jürgen"],
+        ["files", "names", "text", *place],
+        ["3", '["a", "b"]', "Jürgen", "driver", "0", "0"],
     ]
     assert asked.engine.progress is True
 
@@ -284,7 +285,7 @@ def test_watching_says_a_line_a_round_until_interrupted(capsys) -> None:
         "ns.t: nothing to do",
         "ns.t: rewrite_data_files done",
     ]
-    assert err == "rowlake: stopped watching; what was committed stays\n"
+    assert err == "rowlake: stopped watching; commits are kept\n"
 
 
 def test_watching_survives_what_may_pass(capsys) -> None:

@@ -14,11 +14,11 @@ import pytest
 
 from rowlake.cli import app as cli
 from rowlake.cli import options
+from rowlake.dml import change
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
 from rowlake.merge_builder import MergeBuilder
 from rowlake.model.result import Result
-from rowlake.sql import execute_row_level
-from rowlake.sql.parse import parse
+from rowlake.sql.parse.statement import parse
 from rowlake.table import Table
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
@@ -38,15 +38,15 @@ def asked(tmp_path, monkeypatch):
     def run(kind):
         def note(_lake, statement, _arguments=None, **given):
             found.append((kind, statement, given))
-            return "files 1\n  strategy" if kind == "explain" else DONE
+            return {"explain": "files 1\n  strategy", "change": (None, DONE)}.get(kind, DONE)
 
         return note
 
     monkeypatch.setattr(options, "open_lake", lambda *_: lake)
-    monkeypatch.setattr(execute_row_level, "change_rows", run("change"))
-    monkeypatch.setattr(execute_row_level, "explain_rows", run("explain"))
+    monkeypatch.setattr(change, "change_rows", run("change"))
+    monkeypatch.setattr(change, "explain_rows", run("explain"))
     monkeypatch.setattr(
-        MergeBuilder, "execute", lambda b: run("change")(0, b.statement, **b.options)
+        MergeBuilder, "execute", lambda b: run("change")(0, b.statement, **b.options)[1]
     )
     monkeypatch.setattr(
         MergeBuilder, "explain", lambda b: run("explain")(0, b.statement, **b.options)
@@ -233,7 +233,7 @@ def test_results_as_parquet(asked, monkeypatch, capfdbinary) -> None:
         ),
         (
             ["merge", "ns.t", "--using", "x.csv", "--keys", "a,", "--when-matched", "delete"],
-            "--keys takes columns between commas",
+            "--keys takes columns separated by commas",
         ),
         (
             ["merge", "ns.t", "--using", "x", "--keys", "a", "--when-matched", "insert-all"],
@@ -261,5 +261,5 @@ def test_exit_codes_of_failed_commits(run, asked, monkeypatch, error, code) -> N
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(execute_row_level, "change_rows", fail)
+    monkeypatch.setattr(change, "change_rows", fail)
     assert run("delete", "ns.t", "--where", "id = 1") == (code, "", f"rowlake: {error}\n")

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from rowlake import connect
 from rowlake.errors import CorruptTableError, RowlakeError
-from rowlake.lake import connect
 from tests.lakes import SALES, rows_of, sales
 from tests.metadata_edits import edit_metadata
 

@@ -90,7 +90,7 @@ def test_metadata_changes_do_not_land_in_another_table_either(lake):
     assert "owner" not in lake.table(NAME).properties
 
 
-@pytest.mark.spec("position deletes are not added to tables of format version 3")
+@pytest.mark.spec("Position Delete Files: none are added to tables of format version 3")
 @pytest.mark.parametrize("version", ["1", "2"])
 @pytest.mark.parametrize("mode", [MARK, REWRITE])
 def test_an_upgrade_beside_a_change_of_rows_has_it_run_again(

@@ -74,7 +74,7 @@ def no_stray(tmp_path) -> bool:
 
 
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.spec("at most one deletion vector per data file")
+@pytest.mark.spec("Deletion Vectors: at most one deletion vector per data file")
 def test_deletes_of_other_rows_of_one_file_both_land(tmp_path, table, other, monkeypatch, phase):
     with stopped_at(phase, lambda: other.delete("id = 7")):
         result = table.delete("id = 8 OR id = 9")

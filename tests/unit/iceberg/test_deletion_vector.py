@@ -26,13 +26,13 @@ def reference(positions: list[int]) -> bytes:
     return struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
 
 
-@pytest.mark.spec("deletion-vector-v1 blob layout")
+@pytest.mark.spec("Puffin: layout of a deletion-vector-v1 blob")
 def test_empty_vector_is_javas_bytes() -> None:
     assert dv.encode(BitMap64()).hex() == EMPTY
     assert len(dv.decode(bytes.fromhex(EMPTY), "x")) == 0
 
 
-@pytest.mark.spec("deletion-vector-v1 blob layout")
+@pytest.mark.spec("Puffin: layout of a deletion-vector-v1 blob")
 def test_small_vector_has_the_layout_of_the_spec() -> None:
     positions = [1, 3, 5, 7, 9]
     assert dv.encode(BitMap64(positions)) == reference(positions)

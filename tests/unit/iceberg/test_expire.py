@@ -14,16 +14,14 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import RemoveSnapshotsUpdate
 from pyiceberg.types import LongType, NestedField
 
-from rowlake.catalog.metadata import Definition, new_metadata
 from rowlake.errors import InvalidStatementError
 from rowlake.iceberg.expire import (
-    Asked,
     AssertSameHistory,
-    Expiry,
     expire_updates,
-    expired,
     expiry_of,
 )
+from rowlake.iceberg.metadata_files import Definition, apply_updates, new_metadata
+from rowlake.model.expiry import Asked, Expiry
 
 NOW = 1_000
 
@@ -129,7 +127,8 @@ def test_what_stays_is_what_the_rules_say(seed):
         everyone = {one.snapshot_id for one in metadata.snapshots}
         assert set(expiry.snapshot_ids) == everyone - stay
         assert set(expiry.refs) == set(metadata.refs) - refs
-        after = expired(handle, expiry)
+        updates, _ = expire_updates(handle, expiry)
+        after = apply_updates(metadata, None, updates) if updates else metadata
         assert {one.snapshot_id for one in after.snapshots} == stay
         assert set(after.refs) == refs
         assert not expiry_of(handle_of(after), asked, lambda _: ()).refs

@@ -7,8 +7,8 @@ from pathlib import Path
 import fastavro
 import pytest
 
+from rowlake import connect
 from rowlake.errors import CorruptTableError, InvalidStatementError, RowlakeError
-from rowlake.lake import connect
 from rowlake.model.predicate import Leaf, Op
 from tests.avro_edits import edit_files, edit_headers, edit_list, edit_manifests, manifest_list_of
 from tests.lakes import SALES, rows_of, sales

@@ -91,7 +91,7 @@ def test_new_manifests_get_the_sequence_number_of_the_snapshot(tmp_path):
     assert next_row_id == 0
 
 
-@pytest.mark.spec("First Row ID Assignment")
+@pytest.mark.spec("First Row ID Assignment: data manifests without one get a range")
 def test_data_manifests_without_row_ids_get_a_range(tmp_path):
     rows = [
         manifest(first_row_id=925, added_rows_count=75),

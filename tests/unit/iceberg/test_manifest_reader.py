@@ -68,7 +68,7 @@ def read(manifests, partition=UNPARTITIONED, **options):
 NUMBERS = {"data_sequence_number": 2, "file_sequence_number": 1}
 
 
-@pytest.mark.spec("Sequence Number Inheritance")
+@pytest.mark.spec("Sequence Number Inheritance: added entries inherit the manifest's number")
 def test_only_added_entries_inherit_sequence_numbers(tmp_path, decoder):
     rows = [entry(), entry(status=0, **NUMBERS), entry(status=2, **NUMBERS)]
     found = read(committed(written(tmp_path, rows), 9), live_only=False)
@@ -76,7 +76,7 @@ def test_only_added_entries_inherit_sequence_numbers(tmp_path, decoder):
     assert found["file_sequence_number"].to_pylist() == [9, 1, 1]
 
 
-@pytest.mark.spec("Sequence Number Inheritance")
+@pytest.mark.spec("Sequence Number Inheritance: entries of version 1 manifests have number 0")
 def test_entries_of_v1_have_sequence_number_zero(tmp_path, decoder):
     rows = [entry(), entry(status=0), entry(status=2)]
     manifest = committed(written(tmp_path, rows, format_version=1), 0)
@@ -86,7 +86,7 @@ def test_entries_of_v1_have_sequence_number_zero(tmp_path, decoder):
     assert found["content"].to_pylist() == [0, 0, 0]
 
 
-@pytest.mark.spec("First Row ID Inheritance")
+@pytest.mark.spec("First Row ID Inheritance: live files without one are numbered in order")
 def test_row_ids_run_over_live_files_without_one(tmp_path, decoder):
     rows = [
         entry(record_count=50),
@@ -100,7 +100,7 @@ def test_row_ids_run_over_live_files_without_one(tmp_path, decoder):
     assert found["first_row_id"].to_pylist() == [1000, 3, None, 1050, 1075]
 
 
-@pytest.mark.spec("First Row ID Inheritance")
+@pytest.mark.spec("First Row ID Inheritance: files of a manifest without one have none")
 def test_a_committed_manifest_without_row_ids_has_none(tmp_path):
     manifest = written(tmp_path, [entry(first_row_id=5)], format_version=3)
     assert read(committed(manifest))["first_row_id"].to_pylist() == [None]

@@ -11,13 +11,13 @@ from rowlake.codecs import position_delete as pd
 from tests.scanning import STORAGE
 
 
-def pairs(*rows: tuple[str, int]) -> pa.Table:
-    return pa.table({"file_path": [row[0] for row in rows], "pos": [row[1] for row in rows]})
+def positions(**by_file: list[int]) -> dict[str, np.ndarray]:
+    return {path: np.array(found, np.int64) for path, found in by_file.items()}
 
 
 def test_file_is_sorted_required_and_has_reserved_ids(tmp_path) -> None:
     path = str(tmp_path / "d" / "p.parquet")
-    made = pd.write_position_deletes(path, pairs(("b", 1), ("a", 9), ("a", 2)), STORAGE)
+    made = pd.write_positions(path, positions(b=[1], a=[2, 9]), STORAGE)
     found = pq.read_table(path)
     assert found.to_pylist() == [
         {"file_path": "a", "pos": 2},
@@ -35,9 +35,7 @@ def test_file_is_sorted_required_and_has_reserved_ids(tmp_path) -> None:
 
 
 def test_deletes_of_one_file_say_so(tmp_path) -> None:
-    made = pd.write_position_deletes(
-        str(tmp_path / "p.parquet"), pairs(("a", 1), ("a", 0)), STORAGE
-    )
+    made = pd.write_positions(str(tmp_path / "p.parquet"), positions(a=[0, 1]), STORAGE)
     assert made.referenced_data_file == "a"
 
 

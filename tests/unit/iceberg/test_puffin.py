@@ -22,7 +22,7 @@ def made() -> puffin.PuffinFile:
     return puffin.write_puffin(blobs, created_by="rowlake 0.1.0")
 
 
-@pytest.mark.spec("Puffin file structure")
+@pytest.mark.spec("Puffin: file structure")
 def test_layout_is_the_specs() -> None:
     data = made().data
     assert data[:4] == data[-4:] == b"PFA1"

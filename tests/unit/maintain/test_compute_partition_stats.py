@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
-from rowlake.maintain.metadata import partition_stats
+from rowlake.maintain.iceberg import partition_stats
 from rowlake.model.schema import children, field_id
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, sales
@@ -58,15 +58,15 @@ def in_full(table, monkeypatch):
     """Return the rows that a computation from all manifests gives."""
     with monkeypatch.context() as patch:
         patch.setattr(partition_stats, "partition_statistics_of", lambda _: {})
-        rows, incremental = partition_stats._Computing(
-            table.handle, partition_stats.view_of(table.handle)
-        ).rows_at(table.handle.metadata.current_snapshot_id)
+        rows, incremental = partition_stats._Computing(table.handle, table.handle.view()).rows_at(
+            table.handle.metadata.current_snapshot_id
+        )
     assert not incremental
     return rows
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])
-@pytest.mark.spec("Partition Statistics File")
+@pytest.mark.spec("Partition Statistics File: field ids, order and required fields")
 def test_the_file_has_the_layout_of_the_spec(lake, version):
     table = filled(lake, version)
     report = table.compute_partition_stats()

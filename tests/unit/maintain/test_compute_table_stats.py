@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from rowlake.codecs.puffin import read_footer
-from rowlake.commit import metadata as committing
 from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError
+from rowlake.iceberg.format import IcebergFormat
 from rowlake.model.outcome import Conflict
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, make_lake, sales
@@ -150,7 +150,7 @@ def test_a_dry_run_counts_and_writes_nothing(lake):
 def test_a_commit_that_never_lands_leaves_no_file(lake, monkeypatch):
     table = filled(lake, **{"commit.retry.num-retries": "0"})
     files = files_in(table.location)
-    monkeypatch.setattr(committing, "commit_updates", lambda *_: Conflict("no"))
+    monkeypatch.setattr(IcebergFormat, "swap", lambda *_, **__: Conflict("no"))
     with pytest.raises(CommitConflictError, match="compute_table_stats"):
         table.compute_table_stats()
     assert files_in(table.location) == files

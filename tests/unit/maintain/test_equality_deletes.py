@@ -224,7 +224,7 @@ def test_what_is_marked_already_is_kept(lake, version):
     assert report.added_position_delete_files_count == 1
 
 
-@pytest.mark.spec("equality deletes apply to strictly older data files only")
+@pytest.mark.spec("Scan Planning: equality deletes apply to strictly older data files")
 def test_deletes_that_no_file_needs_go_unread(lake, version):
     table = make(lake, version, ("store",))
     table.append(sales(8))
@@ -389,7 +389,7 @@ def test_two_conversions_at_once(lake, version, monkeypatch, tmp_path):
     assert stray_files(tmp_path, None, NAME) == set()
 
 
-@pytest.mark.spec("a compaction may keep the sequence number that it started from")
+@pytest.mark.spec("Manifests: a compaction may keep the sequence number that it started from")
 def test_a_compaction_that_lands_meanwhile_with_an_old_sequence_number(lake, version, monkeypatch):
     """Its output is older than the equality deletes: they still apply to it."""
     table = make(lake, version)
@@ -496,7 +496,7 @@ def convert_some(table, where):
 
 
 def test_the_procedure(lake):
-    from rowlake.sql.procedures import PROCEDURES
+    from rowlake.sql.procedures.call import PROCEDURES
 
     table = make(lake)
     table.append(sales(10))

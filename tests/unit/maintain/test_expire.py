@@ -11,7 +11,7 @@ from pyiceberg.table.update import SetPartitionStatisticsUpdate, SetStatisticsUp
 from pyiceberg.types import StringType
 
 from rowlake.catalog.commit import commit_updates
-from rowlake.commit import metadata as commit_module
+from rowlake.commit.phases import Phase
 from rowlake.errors import (
     CommitStateUnknownError,
     CorruptTableError,
@@ -19,12 +19,13 @@ from rowlake.errors import (
     UnsupportedFeatureError,
 )
 from rowlake.iceberg.cache import default_cache
+from rowlake.iceberg.format import IcebergFormat
 from rowlake.maintain.cleanup import expire as module
-from rowlake.maintain.cleanup.reachable import reachable
 from rowlake.model.outcome import Unknown
 from rowlake.model.predicate import Leaf, Op
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
+from tests.parts.stopping import stopped_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,9 +70,14 @@ def counts(report: Any) -> tuple[int, ...]:
     return tuple(getattr(report, name) for name in module._COUNTS)
 
 
+def reached(table: Any) -> set[str]:
+    parts = table.handle.format.file_history(table.handle).reachable()
+    return {location for part in parts for location in part["location"].to_pylist()}
+
+
 def check(table: Any) -> None:
     """Check that all that is reached is there, and data that are not reached are not."""
-    there, known = files_in(table.location), set(reachable(table.handle)["location"].to_pylist())
+    there, known = files_in(table.location), reached(table)
     hint = f"{table.location}/metadata/version-hint.text"
     assert known - there <= {hint}
     assert {name for name in there - known if not name.endswith(".metadata.json")} == set()
@@ -367,60 +373,44 @@ def test_a_schema_stays_while_an_equality_delete_needs_its_column(lake):
 # ---------------------------------------------------------------------- races and failures
 
 
-def racing(monkeypatch: pytest.MonkeyPatch, once: Any) -> list[int]:
-    """Have something happen between the look at the table and the commit, the first time."""
-    happened: list[int] = []
-    make_updates = module.expire_updates
-
-    def made(handle: Any, expiry: Any) -> Any:
-        found = make_updates(handle, expiry)
-        if not happened:
-            happened.append(1)
-            once()
-        return found
-
-    monkeypatch.setattr(module, "expire_updates", made)
-    return happened
-
-
-def test_a_tag_made_meanwhile_keeps_its_snapshot(table, lake, monkeypatch):
+def test_a_tag_made_meanwhile_keeps_its_snapshot(table, lake):
     first = ids(table)[0]
-    happened = racing(monkeypatch, lambda: lake.table("db.t").create_tag("new", first))
-    report = table.expire_snapshots(now())
-    assert happened
+    with stopped_at(Phase.PRODUCED, lambda: lake.table("db.t").create_tag("new", first)):
+        report = table.expire_snapshots(now())
     assert first not in report.expired_snapshot_ids
     assert len(report.expired_snapshot_ids) == 1
     assert table.arrow(ref="new").num_rows == 4
     check(table)
 
 
-def test_a_branch_moved_meanwhile_keeps_its_snapshot(table, lake, monkeypatch):
+def test_a_branch_moved_meanwhile_keeps_its_snapshot(table, lake):
     second = ids(table)[1]
-    racing(monkeypatch, lambda: lake.table("db.t").set_current_snapshot(second))
-    table.expire_snapshots(now())
+    with stopped_at(Phase.PRODUCED, lambda: lake.table("db.t").set_current_snapshot(second)):
+        table.expire_snapshots(now())
     assert table.arrow().num_rows == 8
     check(table)
 
 
-def test_an_append_meanwhile_is_not_lost(table, lake, monkeypatch):
-    racing(monkeypatch, lambda: lake.table("db.t").append(sales(5, 500)))
-    table.expire_snapshots(now())
+def test_an_append_meanwhile_is_not_lost(table, lake):
+    with stopped_at(Phase.PRODUCED, lambda: lake.table("db.t").append(sales(5, 500))):
+        table.expire_snapshots(now())
     assert table.arrow().num_rows == 15
     assert len(ids(table)) == 1
     check(table)
 
 
-def test_a_snapshot_expired_meanwhile_by_another_is_no_error(table, lake, monkeypatch):
+def test_a_snapshot_expired_meanwhile_by_another_is_no_error(table, lake):
     second = ids(table)[1]
-    racing(monkeypatch, lambda: lake.table("db.t").expire_snapshots(snapshot_ids=[second]))
-    report = table.expire_snapshots(snapshot_ids=[second])
+    other = lake.table("db.t")
+    with stopped_at(Phase.PRODUCED, lambda: other.expire_snapshots(snapshot_ids=[second])):
+        report = table.expire_snapshots(snapshot_ids=[second])
     assert report.expired_snapshot_ids == ()
     assert counts(report) == NOTHING
 
 
 def test_an_unknown_outcome_removes_nothing(table, monkeypatch):
     before = files_in(table.location)
-    monkeypatch.setattr(commit_module, "commit_updates", lambda *_: Unknown("no answer"))
+    monkeypatch.setattr(IcebergFormat, "swap", lambda *_, **__: Unknown("no answer"))
     with pytest.raises(CommitStateUnknownError, match="No file was removed"):
         table.expire_snapshots(now())
     assert files_in(table.location) == before

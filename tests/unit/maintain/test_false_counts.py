@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from rowlake import connect
 from rowlake.errors import CorruptTableError
-from rowlake.lake import connect
 from rowlake.maintain.compact.rewrite_kernel import _as_they_come
 from rowlake.maintain.compact.rewrite_tasks import neighbours
 from tests.in_time import failure_in_time

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from pyiceberg.types import StringType
 
+from rowlake import connect
 from rowlake.errors import InvalidStatementError
-from rowlake.lake import connect
 from tests.hostile_tables import age, contents, edit, make_victim, statistics
 from tests.lakes import SALES, make_lake, sales
 from tests.metadata_files import add_files

@@ -121,7 +121,7 @@ def test_each_partition_gets_one_sorted_delete_file(lake):
     assert rewrite(table).snapshot_id is None
 
 
-@pytest.mark.spec("a rewritten position delete keeps the highest data sequence number")
+@pytest.mark.spec("Position Delete Files: a rewrite keeps the highest data sequence number")
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_sequence_numbers_are_kept_by_group(lake, version):
     table = make(lake, partition_by=["store"], files=1)
@@ -191,7 +191,7 @@ def test_dangling_positions_are_dropped(lake, version):
     assert sum(row["record_count"] for row in delete_files(table)) == 3 * 2 * 5
 
 
-@pytest.mark.spec("a position delete does not apply to newer data files")
+@pytest.mark.spec("Scan Planning: position deletes apply to data files that are not newer")
 def test_deletes_that_are_older_than_their_file_stay_without_effect(lake):
     table = make(lake, files=1)
     old = files_of(table)[0]
@@ -472,7 +472,7 @@ def test_a_failure_leaves_nothing(lake, tmp_path, monkeypatch, version):
 
 
 def test_the_procedure_has_icebergs_columns(lake):
-    from rowlake.sql.procedures import PROCEDURES
+    from rowlake.sql.procedures.call import PROCEDURES
 
     table = make(lake)
     delete_often(table)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import random
+from itertools import count
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 
-from rowlake.commit import compaction_rebase, loop
-from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.commit import compaction_rebase
+from rowlake.commit.phases import Phase
+from rowlake.errors import EngineError, InvalidStatementError, UnsupportedFeatureError
+from rowlake.iceberg.format import IcebergFormat
+from rowlake.model.outcome import Conflict
 from tests.lakes import files_in, make_lake, rows_of
+from tests.parts.failing import stray_files
+from tests.parts.stopping import meanwhile, stopped_at
 
 COLUMNS = pa.schema([("id", pa.int64()), ("p", pa.int32()), ("v", pa.string())])
 ALL = {"rewrite-all": "true"}
@@ -57,34 +63,6 @@ def read(table, **at) -> list[tuple]:
 
 def ids(table) -> list[int]:
     return sorted(table.arrow()["id"].to_pylist())
-
-
-def meanwhile(monkeypatch, *others):
-    """Have others commit before the first attempt of the next commit."""
-    waiting = list(others)
-    before = loop.Commit.run
-
-    def run(self, handle):
-        while waiting:
-            waiting.pop(0)()
-        return before(self, handle)
-
-    monkeypatch.setattr(loop.Commit, "run", run)
-
-
-def before_each_swap(monkeypatch, *others):
-    """Have each of the others commit before one attempt, so that it is lost."""
-    waiting = list(others)
-    swap = loop.commit_updates
-
-    def lose(*args, **kwargs):
-        if waiting:
-            with monkeypatch.context() as patch:
-                patch.setattr(loop, "commit_updates", swap)
-                waiting.pop(0)()
-        return swap(*args, **kwargs)
-
-    monkeypatch.setattr(loop, "commit_updates", lose)
 
 
 def test_small_files_become_one(lake, version):
@@ -185,29 +163,28 @@ def test_files_with_many_deletes_are_picked_whatever_their_size(lake, version):
 
 
 @pytest.mark.parametrize("version", ["2", "3"])
-def test_equality_deletes_are_folded_in_and_newer_ones_still_apply(lake, version, monkeypatch):
+def test_equality_deletes_are_folded_in_and_newer_ones_still_apply(lake, version):
     table = create(lake, version)
     table.upsert(rows(1, 2), keys=["id"], deletes="equality")
     other = lake.table("shop.t")
-    meanwhile(monkeypatch, lambda: other.delete("id = 7", deletes="equality"))
-    report = table.rewrite_data_files()
+    with meanwhile(lambda: other.delete("id = 7", deletes="equality")):
+        report = table.rewrite_data_files()
     assert report.given_up_files_count == 0
     assert ids(table) == [i for i in range(60) if i != 7]
 
 
 @pytest.mark.parametrize("version", ["2", "3"])
 @pytest.mark.parametrize("layout", [(), ("p",)], ids=["plain", "partitioned"])
-def test_rows_that_others_delete_meanwhile_stay_deleted(lake, version, layout, monkeypatch):
+def test_rows_that_others_delete_meanwhile_stay_deleted(lake, version, layout):
     table = create(lake, version, partition_by=layout)
     table.delete("id IN (5, 6)", mode="merge-on-read")
     other = lake.table("shop.t")
-    meanwhile(
-        monkeypatch,
+    with meanwhile(
         lambda: other.delete("id IN (4, 7, 59)", mode="merge-on-read"),
         lambda: other.update({"v": "'new'"}, "id = 30", mode="merge-on-read"),
         lambda: other.append(rows(100)),
-    )
-    report = table.rewrite_data_files()
+    ):
+        report = table.rewrite_data_files()
     assert report.given_up_files_count == 0
     assert report.rewritten_data_files_count == (12 if layout else 6)
     found = read(table)
@@ -216,15 +193,14 @@ def test_rows_that_others_delete_meanwhile_stay_deleted(lake, version, layout, m
 
 
 @pytest.mark.parametrize("version", ["2", "3"])
-def test_files_that_others_rewrite_meanwhile_are_not_doubled(lake, version, monkeypatch):
+def test_files_that_others_rewrite_meanwhile_are_not_doubled(lake, version):
     table = create(lake, version)
     other = lake.table("shop.t")
-    meanwhile(
-        monkeypatch,
+    with meanwhile(
         lambda: other.delete("id = 4", mode="copy-on-write"),
         lambda: other.delete("id >= 50"),
-    )
-    report = table.rewrite_data_files()
+    ):
+        report = table.rewrite_data_files()
     assert (report.rewritten_data_files_count, report.given_up_files_count) == (4, 2)
     assert ids(table) == [i for i in range(50) if i != 4]
 
@@ -233,38 +209,38 @@ def test_files_that_others_rewrite_meanwhile_are_not_doubled(lake, version, monk
 def test_who_loses_often_looks_at_each_commit_once(lake, version, monkeypatch):
     table = create(lake, version, **{"commit.retry.min-wait-ms": "1"})
     other = lake.table("shop.t")
-    before_each_swap(
-        monkeypatch,
+    looked, files_landed = [], compaction_rebase.files_landed
+
+    def look(commits, *args, **kwargs):
+        looked.extend(commit.snapshot.snapshot_id for commit in commits)
+        return files_landed(commits, *args, **kwargs)
+
+    monkeypatch.setattr(compaction_rebase, "files_landed", look)
+    with stopped_at(
+        Phase.PRODUCED,
         lambda: other.delete("id = 4", mode="merge-on-read"),
         lambda: other.delete("id = 5", mode="merge-on-read"),
         lambda: other.append(rows(100)),
         lambda: other.delete("id IN (7, 33)", mode="merge-on-read"),
         lambda: other.delete("id >= 50 AND id < 60"),
-    )
-    looked, files_landed = [], compaction_rebase.files_landed
-
-    def look(view, snapshots, *args, **kwargs):
-        looked.extend(snapshot.snapshot_id for snapshot in snapshots)
-        return files_landed(view, snapshots, *args, **kwargs)
-
-    monkeypatch.setattr(compaction_rebase, "files_landed", look)
-    report = table.rewrite_data_files()
+    ):
+        report = table.rewrite_data_files()
     assert (report.rewritten_data_files_count, report.given_up_files_count) == (5, 1)
     assert len(looked) == len(set(looked)) == 5
     read(table)
     assert ids(table) == [i for i in range(50) if i not in (4, 5, 7, 33)] + [100]
 
 
-def test_a_branch_that_is_rolled_back_meanwhile_is_looked_at_anew(lake, monkeypatch):
+def test_a_branch_that_is_rolled_back_meanwhile_is_looked_at_anew(lake):
     table = create(lake, **{"commit.retry.min-wait-ms": "1"})
     other, start = lake.table("shop.t"), table.handle.metadata.current_snapshot_id
-    before_each_swap(
-        monkeypatch,
+    with stopped_at(
+        Phase.PRODUCED,
         lambda: other.delete("id = 4", mode="merge-on-read"),
         lambda: other.rollback_to(snapshot_id=start),
         lambda: other.delete("id = 5", mode="merge-on-read"),
-    )
-    assert table.rewrite_data_files().rewritten_data_files_count == 6
+    ):
+        assert table.rewrite_data_files().rewritten_data_files_count == 6
     assert ids(table) == [i for i in range(60) if i != 5]
 
 
@@ -277,12 +253,12 @@ def test_manifests_of_which_no_file_is_left_become_one(lake, version):
     assert found == [(0, 0, 6), (1, 0, 0)]
 
 
-def test_two_compactions_at_once_leave_every_row_once(lake, version, monkeypatch):
+def test_two_compactions_at_once_leave_every_row_once(lake, version):
     table = create(lake, version)
     before = read(table)
     other = lake.table("shop.t")
-    meanwhile(monkeypatch, lambda: other.rewrite_data_files())
-    report = table.rewrite_data_files()
+    with meanwhile(lambda: other.rewrite_data_files()):
+        report = table.rewrite_data_files()
     assert report.given_up_files_count == 6
     assert read(table) == before
 
@@ -368,12 +344,53 @@ def test_rows_come_out_sorted(lake, version):
 
 def test_partial_progress_lands_in_parts(lake):
     table = create(lake, partition_by=["id"], files=1)
-    count = len(table.snapshots())
+    known = len(table.snapshots())
     options = {**ALL, "partial-progress.enabled": "true", "partial-progress.max-commits": "3"}
     report = table.rewrite_data_files(options=options)
     assert report.rewritten_data_files_count == 10
-    assert len(report.snapshot_ids) == len(table.snapshots()) - count == 3
+    assert len(report.snapshot_ids) == len(table.snapshots()) - known == 3
     assert len(read(table)) == 10
+
+
+def lose_some_commits(monkeypatch, *lost):
+    """Have the commits of these numbers lose their race."""
+    swap, numbers = IcebergFormat.swap, count()
+
+    def swapped(*args, **kwargs):
+        return Conflict("no") if next(numbers) in lost else swap(*args, **kwargs)
+
+    monkeypatch.setattr(IcebergFormat, "swap", swapped)
+
+
+@pytest.mark.parametrize("allowed", [None, "2"])
+def test_some_commits_may_fail_with_partial_progress(lake, monkeypatch, allowed):
+    table = create(lake, partition_by=["id"], files=1, **{"commit.retry.num-retries": "0"})
+    lose_some_commits(monkeypatch, 1, 3)
+    options = {**ALL, "partial-progress.enabled": "true", "partial-progress.max-commits": "5"}
+    if allowed is not None:
+        options["partial-progress.max-failed-commits"] = allowed
+    report = table.rewrite_data_files(options=options)
+    assert (report.rewritten_data_files_count, report.given_up_files_count) == (6, 4)
+    assert len(report.snapshot_ids) == 3
+
+
+def test_more_failed_commits_than_allowed_are_an_error(lake, monkeypatch, tmp_path):
+    table = create(lake, partition_by=["id"], files=1, **{"commit.retry.num-retries": "0"})
+    before, known = read(table), len(table.snapshots())
+    lose_some_commits(monkeypatch, 1, 3)
+    options = {
+        **ALL,
+        "partial-progress.enabled": "true",
+        "partial-progress.max-commits": "5",
+        "partial-progress.max-failed-commits": "1",
+    }
+    with pytest.raises(EngineError, match="2 commits failed") as error:
+        table.rewrite_data_files(options=options)
+    assert "max-failed-commits is 1" in str(error.value)
+    assert "(3 commits)" in str(error.value)
+    assert len(table.snapshots()) == known + 3
+    assert read(table) == before
+    assert not stray_files(tmp_path / "lake", None, "shop.t")
 
 
 def test_budgets_bound_the_work(lake):
@@ -401,6 +418,7 @@ def test_work_in_a_given_order(lake):
         ({"delete-ratio-threshold": "2"}, "up to 1"),
         ({"rewrite-all": "perhaps"}, "true or false"),
         ({"rewrite-job-order": "up"}, "one of none"),
+        ({"partial-progress.max-failed-commits": "-1"}, "a whole number from 0"),
         ({"output-spec-id": "7"}, "no partition spec 7"),
     ],
 )

@@ -9,18 +9,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from rowlake.commit import manifests as committing
+from rowlake.commit.phases import Phase
 from rowlake.errors import (
     CommitConflictError,
     CommitStateUnknownError,
     InvalidStatementError,
     UnsupportedFeatureError,
 )
+from rowlake.iceberg.format import IcebergFormat
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.model.outcome import Conflict, Unknown
 from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, rows_of, sales
 from tests.parts.failing import stray_files
+from tests.parts.stopping import stopped_at
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
 NAME = "shop.sales"
@@ -246,24 +248,11 @@ def test_a_dry_run_says_what_the_real_run_does_and_writes_nothing(lake):
     assert (planned.dry_run, planned.snapshot_id) == (True, None)
 
 
-def racing(monkeypatch, other):
-    """Let another writer commit once, right before the first swap."""
-    whole = committing.head_requirements
-
-    def passed(*args):
-        answer = whole(*args)
-        monkeypatch.setattr(committing, "head_requirements", whole)
-        other()
-        return answer
-
-    monkeypatch.setattr(committing, "head_requirements", passed)
-
-
 @pytest.mark.parametrize("version", ["2", "3"])
-def test_what_others_add_meanwhile_is_kept(lake, monkeypatch, version, tmp_path):
+def test_what_others_add_meanwhile_is_kept(lake, version, tmp_path):
     table = filled(lake, version)
-    racing(monkeypatch, lambda: lake.table(NAME).append(sales(8, first=100)))
-    report = table.rewrite_manifests()
+    with stopped_at(Phase.PRODUCED, lambda: lake.table(NAME).append(sales(8, first=100))):
+        report = table.rewrite_manifests()
     assert (report.rewritten_manifests_count, report.added_manifests_count) == (5, 1)
     assert report.retries == 1
     assert listed(table).num_rows == 2
@@ -274,13 +263,11 @@ def test_what_others_add_meanwhile_is_kept(lake, monkeypatch, version, tmp_path)
         assert len(set(ids)) == 48
 
 
-def test_manifests_that_others_replaced_are_rewritten_from_what_is_there(
-    lake, monkeypatch, tmp_path
-):
+def test_manifests_that_others_replaced_are_rewritten_from_what_is_there(lake, tmp_path):
     table = filled(lake)
     removed = "store = 1"
-    racing(monkeypatch, lambda: lake.table(NAME).delete(removed))
-    report = table.rewrite_manifests()
+    with stopped_at(Phase.PRODUCED, lambda: lake.table(NAME).delete(removed)):
+        report = table.rewrite_manifests()
     assert report.retries == 1
     assert listed(table).num_rows == 1
     assert table.arrow().num_rows == 30
@@ -291,7 +278,7 @@ def test_manifests_that_others_replaced_are_rewritten_from_what_is_there(
 def test_a_commit_that_never_lands_leaves_nothing(lake, monkeypatch):
     table = filled(lake, **{"commit.retry.num-retries": "1"})
     location, files = table.handle.metadata_location, files_in(table.location)
-    monkeypatch.setattr(committing, "commit_updates", lambda *_: Conflict("no"))
+    monkeypatch.setattr(IcebergFormat, "swap", lambda *_, **__: Conflict("no"))
     with pytest.raises(CommitConflictError, match="rewrite_manifests"):
         table.rewrite_manifests()
     assert (table.handle.metadata_location, files_in(table.location)) == (location, files)
@@ -300,7 +287,7 @@ def test_a_commit_that_never_lands_leaves_nothing(lake, monkeypatch):
 def test_an_unknown_outcome_leaves_everything(lake, monkeypatch):
     table = filled(lake)
     files = files_in(table.location)
-    monkeypatch.setattr(committing, "commit_updates", lambda *_: Unknown("504"))
+    monkeypatch.setattr(IcebergFormat, "swap", lambda *_, **__: Unknown("504"))
     with pytest.raises(CommitStateUnknownError):
         table.rewrite_manifests()
     assert len(files_in(table.location) - files) == 2

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from rowlake.commit import loop
 from rowlake.engine.worker import pack, unpack
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.compact import rewrite_tasks, split_kernel
@@ -23,6 +22,7 @@ from rowlake.model.partition import SortField
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.write.output import OpenFile
 from tests.lakes import files_in, make_lake, rows_of
+from tests.parts.stopping import meanwhile
 
 COLUMNS = pa.schema(
     [("a", pa.int64()), ("b", pa.float64()), ("c", pa.string()), ("d", pa.date32())]
@@ -91,19 +91,6 @@ def skipped(table, name: str) -> float:
     points = table.arrow(columns=[name])[name].to_pylist()[::20]
     held = [sum(span["min"] <= point <= span["max"] for span in spans) for point in points]
     return 1 - sum(held) / len(held) / len(spans)
-
-
-def meanwhile(monkeypatch, *others):
-    """Have others commit before the first attempt of the next commit."""
-    waiting = list(others)
-    before = loop.Commit.run
-
-    def run(self, handle):
-        while waiting:
-            waiting.pop(0)()
-        return before(self, handle)
-
-    monkeypatch.setattr(loop.Commit, "run", run)
 
 
 @pytest.mark.parametrize("order", ["zorder(a, b, c, d)", "a, b, c, d"])
@@ -198,19 +185,18 @@ def test_nested_columns_are_named_by_path_and_others_refused(lake):
 
 
 @pytest.mark.parametrize("version", ["2", "3"])
-def test_changes_of_others_are_carried_over_by_row_ids(lake, size, version, monkeypatch):
+def test_changes_of_others_are_carried_over_by_row_ids(lake, size, version):
     table = create(lake, version)
     table.delete("a = 5", mode="merge-on-read")
     other = lake.table("shop.t")
-    meanwhile(
-        monkeypatch,
+    expected = [row for row in table.arrow().to_pylist() if row["a"] not in (6, 9)]
+    expected += rows(3, 99).to_pylist()
+    with meanwhile(
         lambda: other.delete("a = 6", mode="merge-on-read"),
         lambda: other.delete("a = 9", mode="merge-on-read"),
         lambda: other.append(rows(3, 99)),
-    )
-    expected = [row for row in table.arrow().to_pylist() if row["a"] not in (6, 9)]
-    expected += rows(3, 99).to_pylist()
-    report = table.rewrite_data_files("sort", "a", options=into(table, 3))
+    ):
+        report = table.rewrite_data_files("sort", "a", options=into(table, 3))
     assert rows_of(table.arrow()) == rows_of(pa.Table.from_pylist(expected, COLUMNS))
     assert rows_of(table.evolve().scan().to_arrow()) == rows_of(table.arrow())
     if version == "3":
@@ -219,25 +205,25 @@ def test_changes_of_others_are_carried_over_by_row_ids(lake, size, version, monk
         assert (report.given_up_files_count, report.rewritten_data_files_count) == (4, 0)
 
 
-def test_files_that_others_rewrite_meanwhile_are_not_doubled(lake, size, monkeypatch):
+def test_files_that_others_rewrite_meanwhile_are_not_doubled(lake, size):
     table = create(lake, "3")
     other = lake.table("shop.t")
     expected = [row for row in table.arrow().to_pylist() if row["b"] >= 0.001]
     ids = {tuple(row) for row in rows_of(table.arrow(columns=["b", "_row_id"]))}
-    meanwhile(monkeypatch, lambda: other.delete("b < 0.001", mode="copy-on-write"))
-    report = table.rewrite_data_files("zorder", "a, c", options=into(table, 3))
+    with meanwhile(lambda: other.delete("b < 0.001", mode="copy-on-write")):
+        report = table.rewrite_data_files("zorder", "a, c", options=into(table, 3))
     assert report.given_up_files_count < 4
     assert rows_of(table.arrow()) == rows_of(pa.Table.from_pylist(expected, COLUMNS))
     assert {tuple(row) for row in rows_of(table.arrow(columns=["b", "_row_id"]))} <= ids
 
 
-def test_rows_that_had_no_ids_cannot_be_carried_over(lake, monkeypatch):
+def test_rows_that_had_no_ids_cannot_be_carried_over(lake):
     table = create(lake, "2")
     table.set_properties({"format-version": "3"})
     other = lake.table("shop.t")
-    meanwhile(monkeypatch, lambda: other.delete("a = 6", mode="merge-on-read"))
     expected = [row for row in table.arrow().to_pylist() if row["a"] != 6]
-    table.rewrite_data_files("sort", "a", options=into(table, 3))
+    with meanwhile(lambda: other.delete("a = 6", mode="merge-on-read")):
+        table.rewrite_data_files("sort", "a", options=into(table, 3))
     assert rows_of(table.arrow()) == rows_of(pa.Table.from_pylist(expected, COLUMNS))
 
 

@@ -12,8 +12,8 @@ from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg import path_rewrite
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.prefixes import Prefixes
-from rowlake.maintain.metadata import table_path
-from rowlake.maintain.metadata.path_kernel import PathTask, path_kernel
+from rowlake.maintain.iceberg import table_path
+from rowlake.maintain.iceberg.path_kernel import PathTask, path_kernel
 from rowlake.model.files import Content, DeleteFile
 from rowlake.scan.deletes import all_positions
 from rowlake.storage.files import Storage

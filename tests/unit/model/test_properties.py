@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from rowlake import connect
 from rowlake.errors import InvalidStatementError
-from rowlake.lake import connect
 from rowlake.model.properties import MOST, whole_number
 from rowlake.write.properties import parquet_options
 

@@ -79,7 +79,7 @@ PROMOTIONS = [
 ]
 
 
-@pytest.mark.spec("Schema evolution: valid type promotions")
+@pytest.mark.spec("Schema Evolution: type promotion")
 @pytest.mark.parametrize(("narrow", "wide"), PROMOTIONS, ids=lambda item: str(item.type))
 def test_values_of_a_narrower_type_decode_to_the_promoted_one(narrow, wide):
     assert decode(encode(narrow), wide.type).equals(wide)

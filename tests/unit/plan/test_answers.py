@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.types import LongType
 
+from rowlake.query.partial_aggregates import answered_by_metadata
 from rowlake.scan.aggregate import Aggregate
-from rowlake.sql.partials import answered_by_metadata
 from rowlake.verbs.read import Request, planned
 from tests.lakes import make_lake
 from tests.manifests import change_entries

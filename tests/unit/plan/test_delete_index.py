@@ -192,7 +192,7 @@ def test_a_vector_in_another_partition_is_a_corrupt_table():
     assert caught.value.location == "dv"
 
 
-@pytest.mark.spec("Position Delete Files: referenced_data_file or equal bounds of file_path")
+@pytest.mark.spec("Position Delete Files: scope by referenced_data_file or bounds of file_path")
 def test_position_deletes_of_one_file_are_found_by_name_or_bounds():
     index = index_of(
         {

@@ -86,7 +86,7 @@ def test_unbound_predicates_are_our_own_mistake():
 FLOATS = schema_of(column("x", pa.float64(), 1))
 
 
-@pytest.mark.spec("Field-level Metrics: bounds leave NaN out")
+@pytest.mark.spec("Manifests: bounds leave NaN out")
 @pytest.mark.parametrize(
     ("op", "values", "may", "must"),
     [

@@ -133,7 +133,7 @@ def deletes_of(table) -> list[dict]:
     return table.inspect("delete_files").to_pylist()
 
 
-@pytest.mark.spec("equality deletes of an unpartitioned spec apply to the whole table")
+@pytest.mark.spec("Scan Planning: equality deletes of an unpartitioned spec are global")
 def test_deletes_go_to_partitions_that_keys_name_else_to_the_whole_table(lake, version):
     properties = {"format-version": version}
     by_key = lake.create_table(

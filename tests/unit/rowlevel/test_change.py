@@ -367,7 +367,7 @@ def lineage(table) -> dict[int, tuple[int, int]]:
     return {row[0]: row[1:] for row in rows_of(table.arrow(LINEAGE))}
 
 
-@pytest.mark.spec("row lineage: an update keeps the row id and takes the new sequence number")
+@pytest.mark.spec("Row Lineage: an update keeps the row id and takes the new sequence number")
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read", "auto"])
 def test_updated_rows_keep_their_ids(lake, mode):
     way = ("3", mode)

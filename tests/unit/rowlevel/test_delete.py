@@ -105,7 +105,7 @@ def test_a_file_whose_last_rows_go_is_removed_with_its_deletes(lake, version):
     assert table.inspect("delete_files").num_rows == 0
 
 
-@pytest.mark.spec("at most one deletion vector per data file")
+@pytest.mark.spec("Deletion Vectors: at most one deletion vector per data file")
 def test_repeated_deletes_keep_one_delete_file_per_data_file(lake, version):
     table = lake.create_table("shop.again", SALES, properties={"format-version": version})
     table.append(sales(100))
@@ -154,7 +154,7 @@ def test_the_table_property_chooses_and_the_argument_wins(lake):
         table.delete("id = 3", mode="lazy")
 
 
-@pytest.mark.spec("row lineage: a rewrite keeps row ids")
+@pytest.mark.spec("Row Lineage: a rewrite keeps row ids")
 def test_a_rewrite_keeps_row_ids(lake):
     table = lake.create_table("shop.lineage", SALES, properties={"format-version": "3"})
     table.append(sales(20))

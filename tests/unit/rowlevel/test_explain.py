@@ -366,6 +366,7 @@ def test_truncate(lake, version) -> None:
 def shown(plan: Plan) -> str:
     text = re.sub(r"snapshot \d+", "snapshot 1", str(plan))
     text = re.sub(r"[0-9a-f-]{30,}\.parquet", "….parquet", text)
+    text = re.sub(r"(files of|to 64 of) [\d.]+ .?B", r"\1 …", text)
     return re.sub(r"about .* to read, .* to write", "about … to read, … to write", text)
 
 
@@ -387,6 +388,7 @@ def test_a_plan_prints_as_a_tree(lake) -> None:
         "│  ├─ store=1/….parquet: 8 of 25 rows change (32.0%), at least 30%\n"
         "│  └─ store=3/….parquet: 8 of 25 rows change (32.0%), at least 30%\n"
         "├─ rows: 33 updated, 67 copied\n"
+        "├─ runs on driver: 4 data files of … (the driver takes up to 64 of …)\n"
         "└─ about … to read, … to write"
     )
 
@@ -401,6 +403,7 @@ def test_long_lists_of_files_are_cut_and_kept_ones_counted() -> None:
         "│  └─ and 2 more",
         "├─ 2 files kept: no row changes",
         "├─ rows: none changes",
+        "├─ runs on driver: only metadata is read",
         "└─ about 0 B to read, 0 B to write",
     ]
     assert plan.files_matched == 7

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rowlake import connect
 from rowlake.errors import CorruptTableError
-from rowlake.lake import connect
 from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, rows_of, sales
 from tests.manifests import change_entries

@@ -98,7 +98,6 @@ def test_rows_are_known_by_the_numbers_they_were_given():
     index = KeyIndex([pa.array([7, 8, 7])], [False], np.array([10, 20, 30]))
     pairs = index.probe([pa.array([8, 7])])
     assert (pairs.target.tolist(), pairs.source.tolist()) == ([0, 1, 1], [20, 10, 30])
-    assert pairs.repeated_targets.tolist() == [2]
 
 
 def test_chunks_and_slices_are_taken():

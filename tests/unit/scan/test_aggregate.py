@@ -18,7 +18,6 @@ from rowlake.scan.aggregate import (
     AggregateTask,
     aggregate_kernel,
     aggregate_schema,
-    is_groupable,
     is_pushable,
 )
 from tests.scanning import context, field, file_task, schema, table_of, write_parquet
@@ -173,7 +172,5 @@ def test_what_can_be_pushed(function, kind, pushable) -> None:
 
 def test_what_cannot_be_pushed_is_not_tried(path) -> None:
     assert is_pushable("count_all", None)
-    assert is_groupable(pa.field("a", pa.string()))
-    assert not is_groupable(pa.field("a", pa.list_(pa.int32())))
     with pytest.raises(InternalError, match="sum"):
         aggregated(path, [], ("sum", "s"))

@@ -16,7 +16,7 @@ from tests.scanning import field, file_task, scan, scanned, schema, table_of, wr
 INT, LONG, TEXT = pa.int32(), pa.int64(), pa.string()
 
 
-@pytest.mark.spec("Column Projection")
+@pytest.mark.spec("Column Projection: by field id, whatever the names")
 def test_the_specs_own_example(tmp_path) -> None:
     old = schema(field("a", INT, 1), field("b", TEXT, 2), field("c", pa.float64(), 3))
     path = write_parquet(tmp_path / "f.parquet", table_of(old, [{"a": 1, "b": "x", "c": 2.5}]))
@@ -159,7 +159,7 @@ def test_what_is_no_promotion_is_refused(tmp_path, source, target, value) -> Non
     assert error.value.location == path
 
 
-@pytest.mark.spec("Default values")
+@pytest.mark.spec("Default Values: a struct's default is made of its fields' defaults")
 @pytest.mark.parametrize(
     ("outer", "missing", "expected"),
     [(None, True, None), ({}, True, {"x": 0, "y": 0}), (None, False, {"x": 3, "y": 0})],

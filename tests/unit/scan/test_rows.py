@@ -101,7 +101,7 @@ def test_metadata_columns(tmp_path) -> None:
     }
 
 
-@pytest.mark.spec("Row lineage assignment")
+@pytest.mark.spec("Row Lineage: stored values win, null is inherited")
 def test_stored_lineage_wins_and_null_is_inherited(tmp_path) -> None:
     lineage = (
         field("_row_id", pa.int64(), ROW_ID_COLUMN_ID),

@@ -12,8 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from rowlake.catalog.open import open_catalog
+from rowlake.connection import run_statement
 from rowlake.engine.types import spark_schema
 from rowlake.lake import Lake
+from rowlake.workspace import Workspace
 
 
 class Frame:
@@ -92,6 +94,9 @@ class Engine:
     def __init__(self) -> None:
         self.spark = Session()
 
+    def setting(self, key: str) -> str | None:
+        return self.spark.get(key)
+
     def from_arrow(self, rows: pa.Table) -> pa.Table:
         return rows
 
@@ -113,4 +118,4 @@ class Engine:
 
 
 def lake_without_spark(folder: Any) -> Lake:
-    return Lake(open_catalog(str(folder), None), Engine())  # type: ignore[arg-type]
+    return Lake(Workspace(open_catalog(str(folder), None), Engine()), run_statement)  # type: ignore[arg-type]

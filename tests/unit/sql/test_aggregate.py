@@ -7,7 +7,7 @@ import pytest
 
 from rowlake.model.predicate import Leaf, Op
 from rowlake.model.schema import TYPE_NAME, Schema
-from rowlake.sql.pushdown import Options, push_down
+from rowlake.query.pushdown import Options, push_down
 
 T = Schema(
     pa.schema(

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from rowlake.conditions.store_assignment import (
+    Assignment,
+    SourceColumn,
+    TargetColumn,
+    assigned,
+    converted,
+)
 from rowlake.errors import SchemaMismatchError
-from rowlake.sql.assign import Assignment, SourceColumn, TargetColumn, assigned, converted
 
 TABLE = [
     TargetColumn("id", "bigint", True),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from rowlake.conditions.pushed import pushed_condition
 from rowlake.model.predicate import And, Leaf, Op, Or
 from rowlake.model.schema import FIELD_ID, Schema
-from rowlake.sql.condition import pushed_condition
 
 SCHEMA = Schema(
     pa.schema(

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from rowlake.model.schema import Schema
-from rowlake.sql.pushdown import push_down
+from rowlake.query.pushdown import push_down
 
 T = Schema(
     pa.schema([("id", pa.int64()), ("x", pa.int32()), ("st", pa.struct([("a", pa.int32())]))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rowlake.errors import InvalidStatementError
-from rowlake.sql.identifiers import with_identifiers
+from rowlake.sqltext.identifiers import with_identifiers
 
 
 @pytest.mark.parametrize(

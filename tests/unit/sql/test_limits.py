@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from rowlake.conditions.pushed import pushed_condition
+from rowlake.conditions.whole import whole_condition
+from rowlake.dml.python_arguments import assignments_of, condition_of, match_of, value_of
 from rowlake.errors import InvalidStatementError
 from rowlake.model.predicate import TRUE, Leaf, Op, leaves
 from rowlake.model.schema import Schema
-from rowlake.sql.assignments import assignments_of, condition_of, match_of, value_of
-from rowlake.sql.condition import pushed_condition
-from rowlake.sql.lexer import Lexer
-from rowlake.sql.limits import MAX_DEPTH, MAX_FOLLOWED, MAX_OPERATORS, MAX_TYPE_DEPTH
-from rowlake.sql.literal_text import literal_text
-from rowlake.sql.parse import parse
-from rowlake.sql.pushdown import push_down
-from rowlake.sql.split import split_statements
-from rowlake.sql.types import parse_type
-from rowlake.sql.whole_condition import whole_condition
+from rowlake.query.pushdown import push_down
+from rowlake.sql.parse.statement import parse
+from rowlake.sqltext.lexer import Lexer
+from rowlake.sqltext.limits import MAX_DEPTH, MAX_FOLLOWED, MAX_OPERATORS, MAX_TYPE_DEPTH
+from rowlake.sqltext.literal_text import literal_text
+from rowlake.sqltext.statement_list import split_statements
+from rowlake.sqltext.types import parse_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -278,7 +278,7 @@ def test_wide_statements_are_read() -> None:
 
 
 def test_a_statement_with_more_words_than_the_limit_is_refused(monkeypatch) -> None:
-    monkeypatch.setattr("rowlake.sql.lexer.MAX_TOKENS", 100)
+    monkeypatch.setattr("rowlake.sqltext.lexer.MAX_TOKENS", 100)
     assert len(Lexer("1," * 49).all()) == 99
     with pytest.raises(InvalidStatementError, match="more than 100 words"):
         Lexer("1," * 60).all()

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rowlake.sql.lexer import Kind, Lexer
-from rowlake.sql.merge_by_key import _key_join
-from rowlake.sql.merge_compared import Compared, compared, is_comparable
-from rowlake.sql.sides import Side, Sides
+from rowlake.dml.join_sides import Side, Sides
+from rowlake.dml.merge_by_key import _key_join
+from rowlake.dml.merge_comparisons import Compared, compared, is_comparable
+from rowlake.sqltext.lexer import Kind, Lexer
 
 SIDES = Sides(Side("t", ("id", "a", "b", "flag")), Side("s", ("id", "a", "c", "yes", "no")))
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from rowlake.dml.merge_by_key import _dealing
 from rowlake.iceberg.metadata import view_of
 from rowlake.rowlevel.task import Matching
-from rowlake.sql.merge_by_key import _dealing
 from tests.lakes import make_lake
 
 COLUMNS = pa.schema([("id", pa.int64()), ("d", pa.float64()), ("p", pa.string())])

@@ -6,13 +6,15 @@ import time
 
 import pytest
 
+from rowlake.dml.operations import Delete
 from rowlake.errors import InvalidStatementError
 from rowlake.sql import alter_statements as alter_s
 from rowlake.sql import statements as s
-from rowlake.sql.lexer import Lexer
-from rowlake.sql.parse import parse
-from rowlake.sql.statements import PartitionTerm as Part
-from rowlake.sql.types import Field, List, Map, Primitive, Struct
+from rowlake.sql.parse.statement import parse
+from rowlake.sqltext.lexer import Lexer
+from rowlake.sqltext.terms import PartitionTerm as Part
+from rowlake.sqltext.terms import SortTerm
+from rowlake.sqltext.types import Field, List, Map, Primitive, Struct
 
 INT, LONG, TEXT = Primitive("int"), Primitive("long"), Primitive("string")
 
@@ -84,14 +86,14 @@ ACTIONS = {
     ),
     "WRITE ORDERED BY a, b DESC NULLS FIRST": alter_s.SetWriteOrder(
         "range",
-        (s.SortTerm("identity", ("a",)), s.SortTerm("identity", ("b",), False, True)),
+        (SortTerm("identity", ("a",)), SortTerm("identity", ("b",), False, True)),
     ),
     "WRITE LOCALLY ORDERED BY (bucket(4, a) DESC)": alter_s.SetWriteOrder(
-        "none", (s.SortTerm("bucket[4]", ("a",), False, False),)
+        "none", (SortTerm("bucket[4]", ("a",), False, False),)
     ),
     "WRITE DISTRIBUTED BY PARTITION": alter_s.SetWriteOrder("hash", ()),
     "WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY a": alter_s.SetWriteOrder(
-        "hash", (s.SortTerm("identity", ("a",)),)
+        "hash", (SortTerm("identity", ("a",)),)
     ),
     "WRITE UNORDERED": alter_s.SetWriteOrder("none", ()),
     "SET IDENTIFIER FIELDS id, a.b": alter_s.SetIdentifierFields((("id",), ("a", "b"))),
@@ -363,11 +365,11 @@ def test_long_inserts_are_not_read():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("DELETE FROM ns.t", s.Delete(("ns", "t"))),
-        ("DELETE FROM ns.t;", s.Delete(("ns", "t"))),
-        ("DELETE FROM ns.t WHERE a = 1", s.Delete(("ns", "t"), None, "a = 1")),
-        ("delete from ns.t AS x where x.a = 1;", s.Delete(("ns", "t"), "x", "x.a = 1")),
-        ("DELETE FROM ns.`a b` x WHERE x.a", s.Delete(("ns", "a b"), "x", "x.a")),
+        ("DELETE FROM ns.t", Delete(("ns", "t"))),
+        ("DELETE FROM ns.t;", Delete(("ns", "t"))),
+        ("DELETE FROM ns.t WHERE a = 1", Delete(("ns", "t"), None, "a = 1")),
+        ("delete from ns.t AS x where x.a = 1;", Delete(("ns", "t"), "x", "x.a = 1")),
+        ("DELETE FROM ns.`a b` x WHERE x.a", Delete(("ns", "a b"), "x", "x.a")),
     ],
 )
 def test_delete(text, expected):

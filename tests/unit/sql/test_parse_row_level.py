@@ -6,18 +6,19 @@ from textwrap import dedent
 
 import pytest
 
-from rowlake.errors import InvalidStatementError
-from rowlake.sql.parse import parse
-from rowlake.sql.row_statements import (
+from rowlake.dml.operations import (
     Action,
     Assignment,
     Clause,
+    Delete,
     Explain,
     Merge,
     Update,
     When,
 )
-from rowlake.sql.statements import Delete, Insert, Passthrough, Query
+from rowlake.errors import InvalidStatementError
+from rowlake.sql.parse.statement import parse
+from rowlake.sql.statements import Insert, Passthrough, Query
 from tests.row_level_texts import EXPRESSIONS, MISTAKES
 
 MATCHED, NOT_MATCHED, BY_SOURCE = When.MATCHED, When.NOT_MATCHED, When.NOT_MATCHED_BY_SOURCE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rowlake.sql.parse import parse
-from rowlake.sql.row_statements import Action, Assignment, Clause, Merge, Update, When
+from rowlake.dml.operations import Action, Assignment, Clause, Merge, Update, When
+from rowlake.sql.parse.statement import parse
 
 LEAVES = [
     *["a", "t.a", "s.`b c`", "t.when", "s.then", "t.end.case", "`WHEN`", "matched", "source", "by"],

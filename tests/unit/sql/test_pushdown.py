@@ -10,8 +10,8 @@ import pytest
 
 from rowlake.model.predicate import And, Leaf, Op, Or
 from rowlake.model.schema import Schema
-from rowlake.sql.pushdown import Options, Rewritten, push_down
-from rowlake.sql.scope import Names
+from rowlake.query.pushdown import Options, Rewritten, push_down
+from rowlake.sqltext.names import Names
 
 T = Schema(
     pa.schema(

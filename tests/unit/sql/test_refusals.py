@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rowlake.conditions.column_lookup import no_such_column
 from rowlake.errors import InvalidStatementError
-from rowlake.sql.refusals import no_such_column, told_plainly
+from rowlake.query.refusals import told_plainly
 from tests.lakes import SALES, make_lake, sales
 
 

@@ -10,12 +10,13 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rowlake.conditions.column_lookup import find_column
+from rowlake.conditions.pushed import columns_in, pushed_condition
+from rowlake.conditions.reader import ConditionReader
 from rowlake.model.predicate import And, Leaf, Op, Or, Predicate
 from rowlake.model.schema import Schema
-from rowlake.sql.condition import columns_in, pushed_condition
-from rowlake.sql.conditions import ConditionReader
-from rowlake.sql.lexer import Lexer
-from rowlake.sql.scope import Names, find_column
+from rowlake.sqltext.lexer import Lexer
+from rowlake.sqltext.names import Names
 
 SCHEMA = Schema(
     pa.schema([("x", pa.int32()), ("f", pa.float32()), ("s", pa.string()), ("b", pa.bool_())])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rowlake.errors import InvalidStatementError
-from rowlake.sql.spark_types import columns_of
-from rowlake.sql.types import (
+from rowlake.sqltext.spark_types import columns_of
+from rowlake.sqltext.types import (
     Field,
     List,
     Map,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rowlake import connect
 from rowlake.catalog.generic import handle_of
-from rowlake.lake import connect
 from rowlake.storage.table_io import table_io_properties
 from tests.lakes import SALES
 

@@ -102,7 +102,7 @@ def test_truncate_removes_all_rows_by_metadata(table):
     assert read_by_pyiceberg(table).num_rows == 0
 
 
-@pytest.mark.spec("first-row-id")
+@pytest.mark.spec("Snapshot Row IDs: a snapshot starts at the table's next-row-id")
 def test_v3_snapshots_assign_row_ids_without_gaps_or_overlaps(lake):
     table = lake.create_table("shop.v3", SALES, properties={"format-version": "3"})
     table.append(sales(10))

@@ -4,7 +4,7 @@ import pytest
 
 from rowlake.errors import InvalidStatementError
 from rowlake.model.partition import SortField, SortOrder
-from rowlake.write.distribution import Kind, choose_distribution, clustered_order, size_tasks
+from rowlake.write.distribution import Kind, choose_distribution, clustered_order
 from tests.write_helpers import spec_of
 
 PLAIN, UNSORTED = spec_of(), SortOrder(0)
@@ -66,18 +66,3 @@ def test_a_sort_order_that_clusters_by_partition_needs_no_more():
     assert clustered_order(spec_of((1, "day", "d")), other)[0] == SortField(1, "day")
     both = spec_of((1, "day", "d"), (1, "hour", "h"))
     assert clustered_order(both, UNSORTED) == (SortField(1, "hour"),)
-
-
-def test_tasks_come_from_bytes_and_slots():
-    target = 512
-    assert size_tasks({}, target_size_in_bytes=target, slots=4).tasks == 1
-    assert size_tasks({"a": 10}, target_size_in_bytes=target, slots=4).tasks == 1
-    assert size_tasks({"a": 500, "b": 500}, target_size_in_bytes=target, slots=4).tasks == 4
-    assert size_tasks({"a": 5120}, target_size_in_bytes=target, slots=4).tasks == 10
-    assert size_tasks({"a": 10**9}, target_size_in_bytes=1, slots=4, most=7).tasks == 7
-
-
-def test_a_heavy_key_is_split_and_light_ones_are_not():
-    sizing = size_tasks({"heavy": 5120, "light": 300}, target_size_in_bytes=512, slots=2)
-    assert sizing.parts["heavy"] >= 10
-    assert "light" not in sizing.parts

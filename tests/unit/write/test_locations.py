@@ -5,8 +5,8 @@ from urllib.parse import unquote_plus
 import pyarrow as pa
 import pytest
 
+from rowlake import connect
 from rowlake.errors import UnsupportedFeatureError
-from rowlake.lake import connect
 from rowlake.write.locations import data_locations
 
 HASHED = {"write.object-storage.enabled": "true"}

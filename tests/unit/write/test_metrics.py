@@ -255,7 +255,7 @@ def test_a_short_value_beside_a_long_one_still_bounds(tmp_path):
     assert (metrics["lower_bounds"][1], metrics["upper_bounds"][1]) == (b"aa", b"zz")
 
 
-@pytest.mark.spec("bounds of text are cut at code points, and incremented at the last that can be")
+@pytest.mark.spec("Manifests: bounds of text are cut at code points, upper ones incremented")
 @pytest.mark.parametrize(
     ("text", "length", "expected"),
     [

@@ -16,19 +16,16 @@ import logging
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from rowlake.catalog.tables import refresh
-from rowlake.catalog.transaction import holding
+from rowlake.engine.tally import untallied
 from rowlake.errors import RowlakeError
-from rowlake.iceberg.refs import ancestors
 from rowlake.model.properties import whole_number
 from rowlake.model.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from rowlake.catalog.transaction import HoldingCatalog
     from rowlake.engine.spark import Engine
     from rowlake.model.handle import TableHandle
 
@@ -68,6 +65,31 @@ class Policy:
         )
 
 
+class ChangedTable(Protocol):
+    """A table that a transaction changed: as it was read, as it was left, and its new snapshots."""
+
+    @property
+    def base(self) -> TableHandle:
+        """The table that the commits landed on."""
+
+    @property
+    def handle(self) -> TableHandle:
+        """The table with the commits."""
+
+    @property
+    def snapshot_ids(self) -> Sequence[int]:
+        """The snapshots that the commits added, in order."""
+
+
+class LandedTransaction(Protocol):
+    """A transaction whose commits have all landed."""
+
+    @property
+    def changed(self) -> Sequence[ChangedTable]:
+        """The tables that it changed."""
+
+
+@untallied()
 def tidied(handle: TableHandle, engine: Engine, result: Result) -> TableHandle:
     """Return the table after a write, optimized where its policy says that it is time."""
     if not _is_asked_for(handle, result):
@@ -86,13 +108,13 @@ def tidied(handle: TableHandle, engine: Engine, result: Result) -> TableHandle:
         _busy.discard(uuid)
 
 
-def tidy_after(transaction: HoldingCatalog, engine: Engine) -> None:
+def tidy_after(transaction: LandedTransaction, engine: Engine) -> None:
     """Look after the tables of a transaction that has landed."""
     for held in transaction.changed:
         if not held.snapshot_ids or not _is_enabled(held.handle):
             continue
         try:
-            newest = refresh(held.base)
+            newest = held.base.format.refresh(held.base)
         except RowlakeError as error:
             logger.warning("auto-optimize of %s failed: %s", held.base.name, error)
             continue
@@ -106,7 +128,7 @@ def _is_enabled(handle: TableHandle) -> bool:
 
 def _is_asked_for(handle: TableHandle, result: Result) -> bool:
     """Return whether a write went to the main branch of a table with a policy."""
-    if not _is_enabled(handle) or holding(handle) is not None:
+    if not _is_enabled(handle) or handle.is_in_transaction:
         return False
     head = handle.refs.get(MAIN)
     return head is not None and head.snapshot_id == result.snapshot_id
@@ -136,12 +158,11 @@ def is_due(handle: TableHandle, policy: Policy, look: _Look | None) -> bool:
     wait_ms = policy.min_interval_seconds * 1000
     if look is not None and now - look.at_ms < wait_ms:
         return False
-    metadata = handle.metadata
     count = 0
-    for found in ancestors(metadata, metadata.current_snapshot_id):
+    for found in handle.ancestors(handle.current_snapshot_id):
         if look is not None and found.snapshot_id == look.snapshot_id:
             break
-        if found.summary is not None and found.summary.operation.value == "replace":
+        if found.operation == "replace":
             return count >= policy.every_commits and now - found.timestamp_ms >= wait_ms
         count += 1
     return count >= policy.every_commits

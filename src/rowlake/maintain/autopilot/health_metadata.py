@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.compute as pc
 
-from rowlake.iceberg.expire import Asked, expiry_of
 from rowlake.maintain.autopilot.advice import advice
+from rowlake.model.expiry import Asked
 from rowlake.model.health import Finding, Verdict, count_text
 from rowlake.model.plan import size_text
 from rowlake.model.properties import whole_number
@@ -30,7 +29,6 @@ MANIFESTS_LEAST, MANIFESTS_WATCH, MANIFESTS_ACT = 20, 3.0, 10.0
 SPREAD_WATCH, SPREAD_ACT = 4.0, 10.0
 # Metadata files that no log names any more are the one kind of orphan that metadata itself tells.
 METADATA_ORPHANS_WATCH, METADATA_ORPHANS_ACT = 100, 1_000
-_VERSION = re.compile(r"(?:^|/)v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 
 
 def check_snapshots(survey: Survey) -> Finding:
@@ -59,7 +57,8 @@ def check_snapshots(survey: Survey) -> Finding:
 
 def expirable(survey: Survey) -> int:
     """Return how many snapshots expire by the table's properties and its refs' own."""
-    return len(expiry_of(survey.handle, Asked(survey.now_ms), tuple).snapshot_ids)
+    expiry = survey.handle.format.expiry(survey.handle, Asked(survey.now_ms))
+    return len(expiry.snapshot_ids)
 
 
 def _whole(survey: Survey, name: str, default: int) -> int:
@@ -72,11 +71,10 @@ def check_metadata(survey: Survey) -> Finding:
     if size is None:
         why = "The catalog keeps it to itself, or the table is not made yet."
         return Finding("metadata file", None, "not known", Verdict.OK, why)
-    metadata = survey.handle.metadata
     parts = (
-        count_text(len(metadata.snapshots), "snapshot"),
-        count_text(len(metadata.schemas), "schema"),
-        f"{len(metadata.metadata_log):,} in the log",
+        count_text(len(survey.handle.snapshots), "snapshot"),
+        count_text(survey.metadata_facts.schemas, "schema"),
+        f"{survey.metadata_facts.log_entries:,} in the log",
     )
     shown = f"{size_text(size)} ({', '.join(parts)})"
     if size < METADATA_WATCH_BYTES:
@@ -165,11 +163,8 @@ def check_orphans(survey: Survey, counted: Any = None) -> Finding:
 
 
 def outdated_metadata_files(survey: Survey) -> int:
-    """Return how many metadata files have left the log without being deleted, by their numbers."""
+    """Return how many metadata files have left the log without being deleted."""
     properties = survey.view.properties
     if parse_flag(properties, "write.metadata.delete-after-commit.enabled", default=False):
         return 0
-    found = _VERSION.search(survey.handle.metadata_location or "")
-    if not found:
-        return 0
-    return max(int(found[1]) - len(survey.handle.metadata.metadata_log), 0)
+    return survey.metadata_facts.outdated_files

@@ -13,7 +13,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rowlake.catalog.tables import refresh
 from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.maintain.autopilot.advice import advice
 from rowlake.maintain.autopilot.costs import NoStep, Step, balance, propose
@@ -176,7 +175,7 @@ def optimize(
     steps += [_left_out(each, seen.name) for each in left]
     before, after = health_of(seen).verdict, None
     if any(each.state == DONE for each in steps):
-        run.handle = refresh(run.handle)
+        run.refresh()
         after = _verdict(survey(run.handle, branch=branch, where=where))
     return run.handle, OptimizeReport(
         table=seen.name,
@@ -222,6 +221,10 @@ class _Run:
     ) -> None:
         self.handle, self.engine, self.budget, self.limits = handle, engine, budget, limits
 
+    def refresh(self) -> None:
+        """Look at what others left."""
+        self.handle = self.handle.format.refresh(self.handle)
+
     def step(self, step: Step, *, dry_run: bool) -> OptimizeStep:
         """Run one step, if there is room for it."""
         refusal = self.budget.refusal(step)
@@ -237,7 +240,7 @@ class _Run:
         try:
             outcome = self._outcome(step)
         except CommitConflictError as error:
-            self.handle = refresh(self.handle)
+            self.refresh()
             return self._told(step, GAVE_WAY, f"{why}; {error.cause}")
         except UnsupportedFeatureError as error:
             return self._told(step, SKIPPED, str(error))
@@ -249,7 +252,8 @@ class _Run:
 
     def _outcome(self, step: Step) -> Outcome:
         limits = self.limits.within(self.budget.bytes_left, self.budget.seconds_left)
-        return run_step(refresh(self.handle), self.engine, step, limits)
+        self.refresh()
+        return run_step(self.handle, self.engine, step, limits)
 
     def _told(
         self,

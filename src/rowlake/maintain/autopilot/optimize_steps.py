@@ -11,7 +11,7 @@ from rowlake.maintain.compact.rewrite import Request, rewrite_data_files
 from rowlake.maintain.compact.rewrite_tasks import Layout
 from rowlake.maintain.deletes.equality_deletes import convert_equality_deletes
 from rowlake.maintain.deletes.position_deletes import rewrite_position_delete_files
-from rowlake.maintain.metadata.manifests import rewrite_manifests
+from rowlake.maintain.iceberg.manifests import rewrite_manifests
 from rowlake.model.health import count_text
 from rowlake.model.plan import size_text
 

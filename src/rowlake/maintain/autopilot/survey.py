@@ -22,12 +22,13 @@ from rowlake.model.predicate import TRUE
 from rowlake.model.transform import partition_path
 from rowlake.model.values import encode_partitions
 from rowlake.plan.delete_overlap import single_paths
-from rowlake.plan.files import live_manifests, plan_files
+from rowlake.plan.files import plan_files
 from rowlake.prune.metrics import one_array
 from rowlake.prune.row_ranges import partition_keys
 
 if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
+    from rowlake.model.health import MetadataFacts
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.plan.delete_index import Applied
@@ -179,12 +180,17 @@ class Survey:
         return _delete_facts(self.plan)
 
     @cached_property
+    def metadata_facts(self) -> MetadataFacts:
+        """What the metadata says of its own files."""
+        return self.handle.format.metadata_facts(self.handle)
+
+    @cached_property
     def metadata_size(self) -> int | None:
         """The size of the metadata file in bytes; None where it cannot be seen.
 
         A table that is staged has none, and a catalog server may keep it to itself.
         """
-        location = self.handle.metadata_location
+        location = self.metadata_facts.location
         if location is None:
             return None
         try:
@@ -199,7 +205,8 @@ def survey(handle: TableHandle, *, branch: str = "main", where: Predicate | None
     view = handle.view(ref=branch)
     storage = handle.storage
     plan = plan_files(view, where, storage, columns=BOUNDS_COLUMNS, whole_files=True)
-    return Survey(handle, view, plan, live_manifests(view, storage))
+    listing = view.format.list_files(view, TRUE, storage)
+    return Survey(handle, view, plan, listing.units)
 
 
 def _delete_facts(plan: FilePlan) -> DeleteFacts:

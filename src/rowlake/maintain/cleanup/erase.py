@@ -19,30 +19,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from rowlake.catalog.ownership import NAMED, ownership_of
 from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import CommitConflictError, InvalidStatementError, shown
-from rowlake.iceberg.manifest_reader import read_manifests
-from rowlake.iceberg.manifest_rewrite import Clustering
-from rowlake.iceberg.refs import drop_ref
 from rowlake.maintain.cleanup.erase_search import files_holding
 from rowlake.maintain.cleanup.expire import ExpireSnapshotsReport, expire_snapshots
-from rowlake.maintain.cleanup.reachable import manifests_of
 from rowlake.maintain.compact.rewrite import rewrite_files
 from rowlake.maintain.deletes.dangling import remove_dangling_deletes
 from rowlake.maintain.guard import check_outside_transaction
-from rowlake.maintain.metadata.manifest_commit import ManifestCommit
+from rowlake.maintain.iceberg.manifests import forget_removed_files
+from rowlake.model.metadata_change import DropRef
 from rowlake.model.report import Report
-from rowlake.plan.files import live_manifests, plan_files
+from rowlake.plan.files import plan_files
 from rowlake.rowlevel.delete import Selection, delete
 from rowlake.storage.files import Storage
+from rowlake.storage.ownership import NAMED
 from rowlake.verbs.write import WriteOptions, view_for_write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rowlake.engine.spark import Engine
     from rowlake.maintain.cleanup.erase_search import Held
@@ -96,7 +90,7 @@ def erase(
 ) -> tuple[TableHandle, EraseReport]:
     """Remove the rows of a predicate from all that the table's metadata reaches."""
     check_outside_transaction(handle, VERB)
-    ownership_of(handle, also_below)  # what it refuses is refused before anything changes
+    handle.format.ownership(handle, also_below)  # refuses before anything changes
     run = _Run(handle, engine, predicate, also_below)
     held = files_holding(run.handle, engine, predicate)
     tags = run.tags_reaching(held)
@@ -142,7 +136,8 @@ class _Run:
         for branch in self._branches():
             deleted += self._delete(branch)
             rewritten += self._rewrite(branch, held)
-            self._forget_bounds(branch)
+            if self.handle.can.manifests:
+                self.handle = forget_removed_files(self.handle, branch, VERB)
         for tag in tags:
             self._drop(tag)
         reaching = self._snapshots_reaching(held.locations)
@@ -183,15 +178,11 @@ class _Run:
         """Return the tags whose snapshots reach a file that holds such rows."""
         reaching = set(self._snapshots_reaching(held.locations))
         refs = self.handle.refs.items()
-        return sorted(
-            name
-            for name, ref in refs
-            if ref.snapshot_ref_type == "tag" and ref.snapshot_id in reaching
-        )
+        return sorted(name for name, ref in refs if ref.is_tag and ref.snapshot_id in reaching)
 
     def _branches(self) -> list[str]:
         refs = self.handle.refs.items()
-        return sorted(name for name, ref in refs if ref.snapshot_ref_type == "branch")
+        return sorted(name for name, ref in refs if not ref.is_tag)
 
     def _delete(self, branch: str) -> int:
         options = WriteOptions(branch=branch, mode=_BY_REWRITING)
@@ -225,43 +216,9 @@ class _Run:
             self.handle, _ = remove_dangling_deletes(self.handle, self.engine, branch)
         return len(wanted)
 
-    def _forget_bounds(self, branch: str) -> None:
-        """Write the manifests of a branch anew, without entries of files that were removed."""
-        view = view_for_write(self.handle, branch)
-        storage = Storage(view.io_properties)
-        listed = live_manifests(view, storage)
-        for spec_id in listed["partition_spec_id"].unique().to_pylist():
-            commit = ManifestCommit(Clustering(spec_id, always=True), storage, branch, VERB)
-            self.handle = commit.run(self.handle).handle
-
     def _drop(self, tag: str) -> None:
-        self.handle = commit_metadata(
-            self.handle, f"drop {tag}", lambda found: drop_ref(found, tag, if_exists=True)
-        )
+        self.handle = commit_metadata(self.handle, f"drop {tag}", DropRef(tag, if_exists=True))
 
     def _snapshots_reaching(self, locations: frozenset[str]) -> list[int]:
-        """Return the snapshots whose manifests name one of some files, as live or as removed."""
-        wanted = pa.array(sorted(locations), pa.string())
-        found = []
-        reaches: dict[str, bool] = {}
-        for snapshot in self.handle.snapshots:
-            manifests = manifests_of(self.handle, [snapshot.snapshot_id])
-            for number, location in enumerate(manifests["location"].to_pylist()):
-                if location not in reaches:
-                    entries = self._entries(manifests.slice(number, 1))
-                    reaches[location] = any(
-                        pc.any(pc.is_in(files["location"], wanted)).as_py() for files in entries
-                    )
-            if any(reaches[location] for location in manifests["location"].to_pylist()):
-                found.append(snapshot.snapshot_id)
-        return found
-
-    def _entries(self, manifest: pa.Table) -> Iterable[pa.Table]:
-        found = read_manifests(
-            manifest,
-            self.handle.view(),
-            self.handle.storage,
-            columns=("location",),
-            live_only=False,
-        )
-        return found.values()
+        """Return the snapshots whose metadata names one of some files, as live or as removed."""
+        return self.handle.format.file_history(self.handle).snapshots_naming(locations)

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.maintain.cleanup.reachable import manifests_of
 from rowlake.model.files import Content
 from rowlake.model.predicate import leaves
 from rowlake.model.task import FileTask, ScanTask
@@ -67,13 +66,7 @@ def files_holding(handle: TableHandle, engine: Engine, predicate: Predicate) -> 
     """Look through all files that any snapshot reaches."""
     view = handle.view()
     bound = bind(predicate, view.schema)
-    read = reader_of(engine)
-    entries = {
-        spec_id: _each_once(table)
-        for spec_id, table in read(
-            manifests_of(handle), view, handle.storage, columns=_COLUMNS
-        ).items()
-    }
+    entries = handle.format.file_history(handle, runner=engine).files(_COLUMNS)
     data, deletes = _data_files(entries, bound, view), _delete_files(entries, bound)
     rows = _counted(engine, view, bound, [*data, *deletes])
     of_data = {file.location for file in data}
@@ -83,12 +76,6 @@ def files_holding(handle: TableHandle, engine: Engine, predicate: Predicate) -> 
         sum(table.num_rows for table in entries.values()),
         len(data) + len(deletes),
     )
-
-
-def _each_once(table: pa.Table) -> pa.Table:
-    """Return one entry for each file: several manifests of a history may list it."""
-    _, first = np.unique(table["location"].to_numpy(zero_copy_only=False), return_index=True)
-    return table.take(pa.array(np.sort(first)))
 
 
 def _data_files(

@@ -4,7 +4,7 @@ Comes in: a table handle and what to expire. Goes out: the handle after the comm
 
 Invariants: the metadata are committed before any file goes, and looked at anew after each lost
 race; an unknown outcome removes no file; a file goes only where a snapshot that expired reached it,
-no snapshot of the metadata that landed does, and it is the table's own (`catalog.ownership`). What
+no snapshot of the metadata that landed does, and it is the table's own (`storage.ownership`). What
 cannot be removed, and files of others, are told, not raised. A dry run takes the same way on
 metadata that are not committed.
 """
@@ -15,16 +15,16 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rowlake.catalog.ownership import ownership_of, warn_of_foreign
 from rowlake.commit.metadata import commit_metadata
 from rowlake.engine.progress import reporting
-from rowlake.errors import CommitStateUnknownError, InvalidStatementError, shown
-from rowlake.iceberg.expire import Asked, Expiry, expire_updates, expired, expiry_of, refs_lost
-from rowlake.maintain.cleanup.owned import split_owned
-from rowlake.maintain.cleanup.reachable import Kind, manifests_of
-from rowlake.maintain.cleanup.unreachable import except_locations, files_left_behind
-from rowlake.maintain.guard import check_outside_transaction
+from rowlake.errors import InvalidStatementError, shown
+from rowlake.maintain.cleanup.owned import except_locations, split_owned
+from rowlake.maintain.guard import GC_ENABLED, check_outside_transaction, may_delete_files
+from rowlake.model.expiry import Asked, Expiry
+from rowlake.model.metadata_change import ExpireSnapshots
+from rowlake.model.reachable import Kind
 from rowlake.model.report import Report
+from rowlake.storage.ownership import warn_of_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -32,11 +32,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowlake.engine.spark import Engine
-    from rowlake.iceberg.refs import Updates
-    from rowlake.maintain.cleanup.unreachable import LeftBehind
+    from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
+    from rowlake.model.reachable import LeftBehind
 
-GC_ENABLED = "gc.enabled"
 # So many files are deleted between two words on the progress.
 DELETED_AT_ONCE = 10_000
 _COUNTS = {
@@ -119,12 +118,12 @@ def expire_snapshots(
         clean_expired_metadata,
     )
     _check(handle, asked, max_concurrent_deletes)
-    ownership_of(handle, also_below)  # what it refuses is refused before anything expires
+    handle.format.ownership(handle, also_below)  # refuses before anything expires
     before, after, expiry = _dry_run(handle, asked) if dry_run else _committed(handle, asked)
-    left = files_left_behind(before, after, engine)
-    split = split_owned(left.files, ownership_of(before, also_below))
+    left = before.format.file_history(before, runner=engine).left_behind(after)
+    split = split_owned(left.files, before.format.ownership(before, also_below))
     left = replace(left, files=split.own)
-    warn_of_foreign(before, split.named, split.foreign_count)
+    warn_of_foreign(before.name, split.named, split.foreign_count)
     failed = [] if dry_run else _delete(left.files, after, engine, max_concurrent_deletes)
     report = _report(expiry, left, failed, names=not stream_results)
     return handle if dry_run else after, replace(
@@ -156,42 +155,33 @@ def _check(handle: TableHandle, asked: Asked, threads: int | None) -> None:
 
 
 def _check_gc(handle: TableHandle) -> None:
-    if str(handle.properties.get(GC_ENABLED, "true")).lower() == "false":
+    if not may_delete_files(handle):
         raise InvalidStatementError(
             f"Cannot expire snapshots of {handle.name}: its property {GC_ENABLED} is false, since "
             "its files may belong to other tables. Set the property first where they do not."
         )
 
 
-def _expiry(handle: TableHandle, asked: Asked) -> Expiry:
-    def specs_of(snapshot_ids: Collection[int]) -> Collection[int]:
-        found = manifests_of(handle, snapshot_ids)["partition_spec_id"]
-        return set(found.unique().to_pylist())
-
-    return expiry_of(handle, asked, specs_of)
-
-
 def _dry_run(handle: TableHandle, asked: Asked) -> tuple[TableHandle, TableHandle, Expiry]:
-    expiry = _expiry(handle, asked)
-    return handle, replace(handle, metadata=expired(handle, expiry)), expiry
+    """Return the table as it is and as it would be, and what would go."""
+    expiry = handle.format.expiry(handle, asked)
+    payload = handle.format.alter(handle, ExpireSnapshots(expiry))
+    after = handle if payload is None else handle.format.altered(handle, payload)
+    return handle, after, expiry
 
 
 def _committed(handle: TableHandle, asked: Asked) -> tuple[TableHandle, TableHandle, Expiry]:
     """Commit what expires; return the table right before and after, and what went."""
     tried: list[tuple[TableHandle, Expiry]] = []
 
-    def make(newest: TableHandle) -> Updates:
+    def make(newest: TableHandle) -> Payload | None:
         _check_gc(newest)
-        expiry = _expiry(newest, asked)
+        expiry = newest.format.expiry(newest, asked)
         tried.append((newest, expiry))
-        return expire_updates(newest, expiry)
+        return newest.format.alter(newest, ExpireSnapshots(expiry))
 
     after = commit_metadata(handle, "expire_snapshots", make)
     before, expiry = tried[-1]
-    lost = refs_lost(before, after)
-    if lost:
-        cause = f"{shown(lost)} came to point to snapshots that expired, and was dropped with them"
-        raise CommitStateUnknownError(handle.name, None, cause)
     return before, after, expiry
 
 

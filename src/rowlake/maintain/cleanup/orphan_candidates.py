@@ -18,7 +18,7 @@ from rowlake.maintain.cleanup.foreign import foreign_folders, foreign_logs
 from rowlake.maintain.cleanup.identity import Identified, compare, identified
 from rowlake.maintain.cleanup.links import linked_locations
 from rowlake.maintain.cleanup.orphan_places import paths_of
-from rowlake.maintain.cleanup.reachable import Kind, manifests_of, metadata_files, parts_of_files
+from rowlake.model.reachable import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -156,11 +156,8 @@ def _any_below(named: pa.ChunkedArray, wanted: Search) -> bool:
 
 def known_locations(handle: TableHandle, engine: Engine) -> Iterator[pa.ChunkedArray]:
     """Yield all locations that the metadata names, of every snapshot, part by part."""
-    yield metadata_files(handle)["location"]
     yield summary_files(handle)
-    manifests = manifests_of(handle)
-    yield manifests["location"]
-    for part in parts_of_files(handle, manifests, engine):
+    for part in handle.format.file_history(handle, runner=engine).reachable():
         yield part["location"]
 
 
@@ -169,31 +166,17 @@ def summary_files(handle: TableHandle) -> pa.ChunkedArray:
     named = [
         value
         for snapshot in handle.snapshots
-        if snapshot.summary is not None
-        for key, value in snapshot.summary.additional_properties.items()
+        for key, value in snapshot.summary.items()
         if key.startswith("rowlake.") and key.endswith("-file")
     ]
     return pa.chunked_array([pa.array(named, pa.large_string())])
 
 
 def newly_known(sieve: Sieve, before: TableHandle, newest: TableHandle, engine: Engine) -> Sieve:
-    """Return what is left when the metadata has moved on.
-
-    Only what new snapshots name can be new among data files, and only in manifests that no
-    snapshot had before.
-    """
-    old_ids = {snapshot.snapshot_id for snapshot in before.snapshots}
-    new_ids = {snapshot.snapshot_id for snapshot in newest.snapshots} - old_ids
-    left = sieve.without_any(metadata_files(newest)["location"]).without(summary_files(newest))
-    if new_ids:
-        manifests = manifests_of(newest, new_ids)
-        added_by = pa.array(sorted(old_ids), pa.int64())
-        manifests = manifests.filter(
-            pc.invert(pc.is_in(manifests["added_snapshot_id"], value_set=added_by))
-        )
-        left = left.without_any(manifests["location"])
-        for part in parts_of_files(newest, manifests, engine):
-            left = left.without_any(part["location"])
+    """Return what is left when the metadata has moved on."""
+    left = sieve.without(summary_files(newest))
+    for part in newest.format.file_history(newest, runner=engine).reachable(since=before):
+        left = left.without_any(part["location"])
     if left.wanted.mismatch_mode != "DELETE" and left.is_mismatched.any():
         return left.where(~left.is_mismatched)
     return left
@@ -201,12 +184,12 @@ def newly_known(sieve: Sieve, before: TableHandle, newest: TableHandle, engine: 
 
 def foreign_among(handle: TableHandle, found: Candidates, wanted: Search) -> Sequence[str]:
     """Return the paths of folders of other tables among what was found."""
-    named = metadata_files(handle)
+    named = handle.format.file_history(handle).metadata_files()
     own_kinds = pa.array([int(Kind.METADATA), int(Kind.MANIFEST_LIST)], pa.int8())
     of_table = named.filter(pc.is_in(named["kind"], value_set=own_kinds))
     known = identified(of_table["location"], wanted.equal)
     own = pc.unique(pc.replace_substring_regex(known.paths, "/[^/]*$", "")).to_pylist()
-    logs = paths_of(sorted(found.logs), wanted.equal)
+    logs = [one for one in paths_of(sorted(found.logs), wanted.equal) if one not in own]
     strays = _strays(found.metadata_files["location"], known, wanted.equal)
     return [
         *foreign_logs(handle, logs, own, force=wanted.force),

@@ -1,7 +1,7 @@
 """The folders of a table: its location, and those outside of it that its properties name.
 
 The metadata only says where the table's files may be: a folder is looked into where it belongs to
-the table (`catalog.ownership`), or the owner allowed it. Even then a folder outside of the table's
+the table (`storage.ownership`), or the owner allowed it. Even then a folder outside of the table's
 location may be shared: several tables may write to one `write.data.path`, and the names of files do
 not say whose they are. Such a folder is looked into only where no other table of the catalog has
 anything to do with it.
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowlake.catalog.tables import all_namespaces, list_tables, load_table
 from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.maintain.cleanup.identity import identified
 from rowlake.storage.locations import LOCAL, folder_location
@@ -22,21 +21,13 @@ from rowlake.storage.locations import LOCAL, folder_location
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rowlake.catalog.ownership import Ownership
     from rowlake.maintain.cleanup.identity import Equality
     from rowlake.model.handle import TableHandle
+    from rowlake.storage.ownership import Neighbours, Ownership
 
-_SQLITE = "sqlite:///"
 NOT_OWN = (
     "outside of the table's own folders; name it in also_below or in the catalog's property "
     "rowlake.allowed-locations where its files are the table's"
-)
-# The last two are the older names that Iceberg still reads.
-PATH_PROPERTIES = (
-    "write.data.path",
-    "write.metadata.path",
-    "write.object-storage.path",
-    "write.folder-storage.path",
 )
 
 
@@ -57,7 +48,7 @@ class Places:
 def own_places(handle: TableHandle, equal: Equality, owned: Ownership) -> Places:
     """Return the table's folders that are its own and that it does not share, none in another."""
     location = folder_location(handle.location)
-    folders = own_folders(handle)
+    folders = [folder_location(one) for one in owned.claimed]
     own = _outermost([one for one in folders if owned.has_folder(one)], equal)
     skipped = [f"{one}: {NOT_OWN}" for one in dict.fromkeys(folders) if not owned.has_folder(one)]
     places = [one for one in own if one == location]
@@ -65,7 +56,7 @@ def own_places(handle: TableHandle, equal: Equality, owned: Ownership) -> Places
     if not outside:
         return Places(tuple(places), tuple(skipped))
     try:
-        others = _folders_of_others(handle, equal)
+        others = _folders_of_others(owned.neighbours(), equal)
     except RowlakeError as error:
         reason = f"the other tables of the catalog could not be read ({error})"
         skipped += [f"{folder}: {reason}" for folder in outside]
@@ -91,11 +82,13 @@ def given_place(handle: TableHandle, location: str, equal: Equality, owned: Owne
         )
     place = folder_location(location.strip())
     path = paths_of([place], equal)[0]
-    own = [folder for folder in own_folders(handle) if owned.has_folder(folder)]
+    claimed = [folder_location(one) for one in owned.claimed]
+    own = [folder for folder in claimed if owned.has_folder(folder)]
     if is_inside(_keys_of([place], equal)[0], _keys_of(own, equal)):
         return Places((place,))
+    neighbours = owned.neighbours()
     protected = []
-    for name, folders in _folders_of_others(handle, equal):
+    for name, folders in _folders_of_others(neighbours, equal):
         if is_inside(path, folders):
             raise InvalidStatementError(
                 f"Cannot remove orphan files of {handle.name} in {place}: that is a folder of "
@@ -105,25 +98,9 @@ def given_place(handle: TableHandle, location: str, equal: Equality, owned: Owne
     return Places(
         (place,),
         tuple(f"{folder}: belongs to {name}" for folder, name in protected),
-        (*(folder for folder, _ in protected), *_catalog_files(handle)),
+        (*(folder for folder, _ in protected), *neighbours.catalog_files),
         is_elsewhere=True,
     )
-
-
-def _catalog_files(handle: TableHandle) -> list[str]:
-    """Return the files of the catalog's own database, where it is one of SQLite."""
-    uri = str(handle.catalog.properties.get("uri", ""))
-    if not uri.startswith(_SQLITE):
-        return []
-    path = uri.removeprefix(_SQLITE).partition("?")[0]
-    return [path + ending for ending in ("", "-journal", "-wal", "-shm")]
-
-
-def own_folders(handle: TableHandle) -> tuple[str, ...]:
-    """Return the table's location and the folders that its properties name."""
-    properties = handle.properties
-    named = [properties[key] for key in PATH_PROPERTIES if properties.get(key)]
-    return tuple(folder_location(one) for one in (handle.location, *named))
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
@@ -156,14 +133,11 @@ def _outermost(folders: Sequence[str], equal: Equality) -> list[str]:
     return kept
 
 
-def _folders_of_others(handle: TableHandle, equal: Equality) -> list[tuple[str, list[str]]]:
-    found = []
-    for namespace in all_namespaces(handle.catalog):
-        for identifier in list_tables(handle.catalog, namespace):
-            if identifier != handle.identifier:
-                other = load_table(handle.catalog, identifier)
-                found.append((other.name, paths_of(own_folders(other), equal)))
-    return found
+def _folders_of_others(neighbours: Neighbours, equal: Equality) -> list[tuple[str, list[str]]]:
+    return [
+        (name, paths_of([folder_location(one) for one in folders], equal))
+        for name, folders in neighbours.tables
+    ]
 
 
 def _overlap(folder: str, theirs: Sequence[str], equal: Equality) -> bool:

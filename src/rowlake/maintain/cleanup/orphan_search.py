@@ -161,7 +161,7 @@ class Hidden:
     def __init__(self, handle: TableHandle) -> None:
         names = {
             part.name
-            for spec in handle.metadata.partition_specs
+            for spec in handle.view().specs.values()
             for part in spec.fields
             if part.name.startswith(("_", "."))
         }

@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.catalog.ownership import NAMED, ownership_of
-from rowlake.catalog.purge import GC_ENABLED
-from rowlake.catalog.tables import refresh
 from rowlake.engine.progress import reporting
 from rowlake.errors import CommitConflictError, InvalidStatementError, shown
 from rowlake.maintain.cleanup.identity import equality
@@ -31,8 +28,9 @@ from rowlake.maintain.cleanup.orphan_search import (
     file_list,
     search,
 )
-from rowlake.maintain.guard import check_outside_transaction
+from rowlake.maintain.guard import GC_ENABLED, check_outside_transaction, may_delete_files
 from rowlake.model.report import Report
+from rowlake.storage.ownership import NAMED
 from rowlake.storage.places import are_below_without_links
 
 if TYPE_CHECKING:
@@ -125,7 +123,7 @@ def remove_orphan_files(
     check_outside_transaction(handle, VERB)
     _check_deletes(max_concurrent_deletes)
     equal = equality(equal_schemes, equal_authorities)
-    owned = ownership_of(handle, also_below)
+    owned = handle.format.ownership(handle, also_below)
     wanted = Search(
         older_than_ms=age_limit(older_than, force=force),
         where=own_places(handle, equal, owned)
@@ -154,7 +152,7 @@ def _check_deletes(threads: int | None) -> None:
 
 def check_gc(handle: TableHandle) -> None:
     """Check that files of the table may be removed: they may belong to another table too."""
-    if str(handle.properties.get(GC_ENABLED, "true")).lower() == "false":
+    if not may_delete_files(handle):
         raise InvalidStatementError(
             f"Cannot remove orphan files of {handle.name}: {GC_ENABLED} is false, since removing "
             f"files may corrupt other tables. Set the property first if they are this table's."
@@ -215,7 +213,7 @@ def remove_found(
 
 def _looked_at_again(found: Found, engine: Engine) -> Found:
     newest = _refreshed(found.handle)
-    if newest.metadata_location == found.handle.metadata_location:
+    if newest.version == found.handle.version:
         return found
     check_gc(newest)
     sieve = newly_known(found.sieve, found.handle, newest, engine)
@@ -223,7 +221,7 @@ def _looked_at_again(found: Found, engine: Engine) -> Found:
 
 
 def _refreshed(handle: TableHandle) -> TableHandle:
-    newest = refresh(handle)
+    newest = handle.format.refresh(handle)
     if newest.uuid != handle.uuid:
         raise CommitConflictError(
             VERB, handle.name, "another table was created in its place meanwhile"

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.catalog.ownership import NAMED
-from rowlake.maintain.cleanup.reachable import Kind
+from rowlake.model.reachable import Kind
+from rowlake.storage.ownership import NAMED
 
 if TYPE_CHECKING:
-    from rowlake.catalog.ownership import Ownership
+    from collections.abc import Collection
+
+    from rowlake.storage.ownership import Ownership
 
 
 @dataclass(frozen=True)
@@ -38,3 +40,11 @@ def split_owned(files: pa.Table, owned: Ownership) -> Split:
     foreign = files["location"].filter(pa.array(~is_own))
     named = tuple(foreign.slice(0, NAMED).to_pylist())
     return Split(files.filter(pa.array(is_own)), named, len(foreign))
+
+
+def except_locations(files: pa.Table, locations: Collection[str]) -> pa.Table:
+    """Return the files that are not at one of these locations, spelled as they are."""
+    if not locations:
+        return files
+    known = pa.array(list(locations), pa.large_string())
+    return files.filter(pc.invert(pc.is_in(files["location"], value_set=known)))

@@ -12,7 +12,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from rowlake.catalog.ownership import NAMED, ownership_of
 from rowlake.errors import InvalidStatementError, shown
 from rowlake.maintain.cleanup.expire import expire_snapshots
 from rowlake.maintain.cleanup.identity import equality
@@ -21,6 +20,7 @@ from rowlake.maintain.cleanup.orphan_search import MS_PER_HOUR, SHORTEST_AGE_MS,
 from rowlake.maintain.cleanup.orphans import find_orphans, remove_found
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.model.report import Report
+from rowlake.storage.ownership import NAMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,7 @@ def vacuum(
     check_outside_transaction(handle, "vacuum")
     older_than_ms = int(time.time() * 1000 - checked_hours(retain_hours) * MS_PER_HOUR)
     equal = equality()
-    owned = ownership_of(handle, also_below)
+    owned = handle.format.ownership(handle, also_below)
     wanted = Search(older_than_ms, own_places(handle, equal, owned), equal)
     found = find_orphans(handle, engine, wanted)
     after, expired = expire_snapshots(

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowlake.commit.compaction_rebase import Carry
-from rowlake.errors import CommitConflictError, RowlakeError
-from rowlake.iceberg.metadata import snapshot_info
+from rowlake.errors import CommitConflictError, EngineError, RowlakeError
 from rowlake.maintain.compact.rewrite_kernel import REWRITTEN, rewrite_kernel
 from rowlake.maintain.compact.rewrite_locate import by_row_id
 from rowlake.maintain.compact.rewrite_ordered import rewrite_ordered
@@ -27,6 +26,7 @@ from rowlake.maintain.compact.rewrite_tasks import Done, Layout, done_of, making
 from rowlake.maintain.deletes.dangling import remove_dangling_deletes
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.model.change import Change, Operation, Requirements
+from rowlake.model.health import count_text
 from rowlake.model.report import Report
 from rowlake.storage.files import Storage
 from rowlake.verbs.outcome import Phases, commit_or_raise
@@ -108,6 +108,7 @@ def rewrite_data_files(
         run.rewrite(step)
         if run.is_out_of_time:
             break
+    run.check_failures()
     if run.options.remove_dangling_deletes:
         run.remove_dangling()
     return run.handle, run.reported()
@@ -134,6 +135,7 @@ class _Run:
         self.storage = Storage(self.view.io_properties)
         self.phases = Phases()
         self.report = RewriteReport()
+        self.failures: list[RowlakeError] = []
 
     @property
     def is_out_of_time(self) -> bool:
@@ -146,8 +148,9 @@ class _Run:
         if self.view.snapshot is None:
             return []
         with self.phases.phase("plan"):
-            read = reader_of(self.engine)
-            planned = plan_groups(self.view, self.request.where, self.options, self.storage, read)
+            planned = plan_groups(
+                self.view, self.request.where, self.options, self.storage, self.engine
+            )
         self._count(considered_files_count=planned.considered)
         return within_bytes(planned.groups, self.request.max_bytes)
 
@@ -185,12 +188,14 @@ class _Run:
         """Rewrite some groups and commit; with partial progress a failure is only counted."""
         try:
             self._rewrite(groups)
-        except CommitConflictError:
+        except CommitConflictError as error:
             # Others changed all that was rewritten: it stays as they left it.
+            self.failures.append(error)
             self._count(given_up_files_count=_files_in(groups))
-        except RowlakeError:
+        except RowlakeError as error:
             if not self.options.partial_progress:
                 raise
+            self.failures.append(error)
             self._count(failed_data_files_count=_files_in(groups))
 
     def _rewrite(self, groups: list[FileGroup]) -> None:
@@ -208,7 +213,7 @@ class _Run:
         landed, made = committed.change, committed.snapshot_id
         sizes = {f.location: f.file_size_in_bytes for group in groups for f in group.files}
         snapshot = self.handle.snapshot(made)
-        counted = snapshot_info(snapshot).summary if snapshot else {}
+        counted = snapshot.summary if snapshot else {}
         removed = [sizes[location] for location in sorted(landed.removed_data)]
         added = landed.added_data["file_size_in_bytes"].to_pylist()
         self._count(
@@ -277,6 +282,19 @@ class _Run:
             requirements=Requirements(starting_snapshot_id=self.view.snapshot_id),
             branch=self.request.branch,
         )
+
+    def check_failures(self) -> None:
+        """Check that no more commits failed than the options of partial progress allow."""
+        failed, allowed = len(self.failures), self.options.max_failed_commits
+        if not self.options.partial_progress or failed <= allowed:
+            return
+        landed = count_text(len(self.report.snapshot_ids), "commit")
+        raise EngineError(
+            f"Cannot finish {VERB} of {self.view.name}: {count_text(failed, 'commit')} failed, and "
+            f"partial-progress.max-failed-commits is {allowed}. The last failure: "
+            f"{self.failures[-1]} The table keeps what landed ({landed}); run it again for the "
+            "rest, in smaller parts with a higher partial-progress.max-commits."
+        ) from self.failures[-1]
 
     def remove_dangling(self) -> None:
         """Remove the delete files that apply to nothing any more."""

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rowlake.model.format import TaskRunner
     from rowlake.model.predicate import Predicate
     from rowlake.model.rewrite import Partition
     from rowlake.model.task import FileTask
     from rowlake.model.view import TableView
     from rowlake.plan.delete_index import Applied
-    from rowlake.plan.files import FilePlan, ReadManifests
+    from rowlake.plan.files import FilePlan
     from rowlake.storage.files import Storage
 
     Numbers = NDArray[np.int64]
@@ -81,6 +82,7 @@ class RewriteOptions:
     concurrent_groups: int
     partial_progress: bool
     max_commits: int
+    max_failed_commits: int
     job_order: str
     rewrite_all: bool
     use_starting_sequence_number: bool
@@ -96,6 +98,7 @@ class RewriteOptions:
         target = whole_number(
             dict(view.properties), "write.target-file-size-bytes", 512 * MB, least=1
         )
+        max_commits = given.whole("partial-progress.max-commits", 10)
         return cls(
             sizes=FileSizes.of(given, target),
             min_input_files=given.whole("min-input-files", 5),
@@ -104,7 +107,10 @@ class RewriteOptions:
             max_group_bytes=given.whole("max-file-group-size-bytes", 100 * GB),
             concurrent_groups=given.whole("max-concurrent-file-group-rewrites", 5),
             partial_progress=given.flag("partial-progress.enabled", default=False),
-            max_commits=given.whole("partial-progress.max-commits", 10),
+            max_commits=max_commits,
+            max_failed_commits=given.whole(
+                "partial-progress.max-failed-commits", max_commits, least=0
+            ),
             job_order=given.choice("rewrite-job-order", JOB_ORDERS, "none"),
             rewrite_all=given.flag("rewrite-all", default=False),
             use_starting_sequence_number=given.flag("use-starting-sequence-number", default=True),
@@ -191,10 +197,10 @@ def plan_groups(
     where: Predicate | None,
     options: RewriteOptions,
     storage: Storage,
-    read: ReadManifests,
+    runner: TaskRunner | None = None,
 ) -> Planned:
     """Return the groups to rewrite, in the order of the work."""
-    plan = plan_files(view, where, storage, whole_files=True, read=read)
+    plan = plan_files(view, where, storage, whole_files=True, runner=runner)
     found = [_picked(plan, spec_id, options) for spec_id in sorted(plan.data)]
     groups = _groups(plan, _joined(found), options) if found else []
     return Planned(_ordered(groups, options), plan.file_count)

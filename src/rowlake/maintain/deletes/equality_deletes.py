@@ -28,17 +28,11 @@ from rowlake.maintain.guard import check_outside_transaction
 from rowlake.maintain.options import Given
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.files import Content
+from rowlake.model.predicate import TRUE
 from rowlake.model.report import Report
 from rowlake.model.values import encode_partitions
 from rowlake.plan.delete_index import DeleteIndex
-from rowlake.plan.files import (
-    DELETE_COLUMNS,
-    DELETES,
-    METRICS_COLUMNS,
-    NAN_COLUMN,
-    live_manifests,
-    plan_files,
-)
+from rowlake.plan.files import DELETE_COLUMNS, METRICS_COLUMNS, NAN_COLUMN, plan_files
 from rowlake.plan.tasks import OPEN_FILE_BYTES, SPLIT_BYTES, pack, task_count, whole_files
 from rowlake.prune.bind import bind
 from rowlake.prune.match import may_match
@@ -149,7 +143,6 @@ class _Run:
         self.handle, self.engine, self.branch, self.dry_run = handle, engine, branch, dry_run
         self.view = view_for_write(handle, branch)
         self.storage = Storage(self.view.io_properties)
-        self.read = reader_of(engine)
         given = Given(PROCEDURE, options, {GRANULARITY})
         default = granularity_of(self.view.properties)
         self.granularity = given.choice(GRANULARITY, ("file", "partition"), default)
@@ -200,7 +193,7 @@ class _Run:
             return None
         predicate = None if where is None else bind(where, self.view.schema)
         more = () if predicate is None else (*METRICS_COLUMNS, NAN_COLUMN)
-        plan = plan_files(self.view, None, self.storage, columns=more, read=self.read)
+        plan = plan_files(self.view, None, self.storage, columns=more, runner=self.engine)
         converted, kept = np.zeros(0, np.int64), np.zeros(0, np.int64)
         chosen: dict[int, pa.Table] = {}
         for spec_id, data in plan.data.items():
@@ -213,12 +206,10 @@ class _Run:
         return _Planned(replace(plan, data=chosen), index.files, len(converted), removed)
 
     def _equality_index(self) -> DeleteIndex:
-        manifests = live_manifests(self.view, self.storage)
-        listed = manifests.filter(pc.equal(manifests["content"], DELETES))
-        deletes = self.read(listed, self.view, self.storage, columns=DELETE_COLUMNS)
+        listing = self.view.format.list_files(self.view, TRUE, self.storage, runner=self.engine)
         by_equality = {
             spec_id: table.filter(pc.equal(table["content"], int(Content.EQUALITY_DELETES)))
-            for spec_id, table in deletes.items()
+            for spec_id, table in listing.deletes(DELETE_COLUMNS).items()
         }
         return DeleteIndex(by_equality, self.view.specs, self.view.schema)
 

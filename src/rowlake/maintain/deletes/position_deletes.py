@@ -116,9 +116,7 @@ class _Run:
         self.storage = Storage(self.view.io_properties)
 
     def run(self, where: Predicate | None) -> tuple[TableHandle, RewritePositionDeleteFilesReport]:
-        groups = plan_position_groups(
-            self.view, where, self.options, self.storage, reader_of(self.engine)
-        )
+        groups = plan_position_groups(self.view, where, self.options, self.storage, self.engine)
         report = RewritePositionDeleteFilesReport(dry_run=self.dry_run)
         if not groups:
             return self.handle, report

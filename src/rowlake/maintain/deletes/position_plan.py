@@ -32,9 +32,9 @@ from rowlake.model.properties import whole_number
 from rowlake.model.values import encode_partitions
 from rowlake.plan.delete_index import DeleteIndex
 from rowlake.plan.delete_overlap import single_paths
-from rowlake.plan.files import DATA, DELETE_COLUMNS, DELETES, FILE_COLUMNS, live_manifests
+from rowlake.plan.files import DELETE_COLUMNS, FILE_COLUMNS
 from rowlake.prune.bind import bind
-from rowlake.prune.match import deletes_may_match, manifests_may_match
+from rowlake.prune.match import deletes_may_match
 from rowlake.prune.metrics import one_array
 from rowlake.prune.row_ranges import partition_keys
 from rowlake.rowlevel.strategy import granularity_of
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rowlake.model.format import TaskRunner
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
-    from rowlake.plan.files import ReadManifests
     from rowlake.storage.files import Storage
 
     Numbers = NDArray[np.int64]
@@ -126,43 +126,23 @@ def plan_position_groups(
     where: Predicate | None,
     options: PositionOptions,
     storage: Storage,
-    read: ReadManifests,
+    runner: TaskRunner | None = None,
 ) -> list[DeleteGroup]:
     """Return the groups to rewrite, in the order of the work."""
     predicate = TRUE if where is None else bind(where, view.schema)
-    manifests = live_manifests(view, storage)
-    kept = manifests.filter(manifests_may_match(manifests, predicate, view.specs, view.schema))
-    deletes = read(_of(kept, DELETES), view, storage, columns=DELETE_COLUMNS)
+    listing = view.format.list_files(view, predicate, storage, runner=runner)
     wanted = {
         spec_id: found
-        for spec_id, table in sorted(deletes.items())
+        for spec_id, table in sorted(listing.deletes(DELETE_COLUMNS).items())
         if (found := _Positions.of(table, view, spec_id, predicate)).is_chosen.any()
     }
-    data = _data(kept, wanted, view, storage, read)
+    data = listing.data(FILE_COLUMNS) if wanted else {}
     groups = [
         group
         for spec_id, found in wanted.items()
         for group in _Spec(view, spec_id, found, data.get(spec_id), options).groups()
     ]
     return _ordered(groups, options.job_order)
-
-
-def _data(
-    manifests: pa.Table,
-    wanted: Mapping[int, _Positions],
-    view: TableView,
-    storage: Storage,
-    read: ReadManifests,
-) -> dict[int, pa.Table]:
-    if not wanted:
-        return {}
-    listed = _of(manifests, DATA)
-    mine = pc.is_in(listed["partition_spec_id"], pa.array(sorted(wanted), pa.int32()))
-    return read(listed.filter(mine), view, storage, columns=FILE_COLUMNS)
-
-
-def _of(manifests: pa.Table, content: int) -> pa.Table:
-    return manifests.filter(pc.equal(manifests["content"], content))
 
 
 def _ordered(groups: list[DeleteGroup], order: str) -> list[DeleteGroup]:

@@ -1,0 +1,1 @@
+"""DELETE, UPDATE and MERGE as operations: resolved, checked and handed to `rowlevel`."""

@@ -1,0 +1,149 @@
+"""UPDATE: the rows of a condition get new values, in one commit.
+
+New values that are the same for all rows are evaluated once, and rows of a plain predicate are
+matched by the tasks that change the files: no row passes through Spark. For anything else Spark
+finds the rows and evaluates the values; what is not set never passes through it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.conditions.pushed import pushed_condition
+from rowlake.dml.assigned_columns import assigned_columns, stored_text
+from rowlake.dml.join_sides import Side, Sides, refuse_random
+from rowlake.dml.target import row_target
+from rowlake.dml.values import constants_of, is_sparks, spark_types
+from rowlake.maintain.autopilot.auto import tidied
+from rowlake.model.merge import Action, When
+from rowlake.model.predicate import FALSE, TRUE
+from rowlake.model.task import FILE_COLUMN, POS_COLUMN
+from rowlake.prune.bind import bind
+from rowlake.query.run import run_query
+from rowlake.rowlevel.change import change_rows, find_again
+from rowlake.rowlevel.explain import explain_change
+from rowlake.rowlevel.operation import RowChange
+from rowlake.rowlevel.staged import Dealing
+from rowlake.rowlevel.staging import Shape, staging
+from rowlake.rowlevel.task import Matching, TaskClause
+from rowlake.sqltext.lexer import quote, quote_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowlake.dml.assigned_columns import Assigned
+    from rowlake.dml.operations import Update
+    from rowlake.dml.target import RowTarget
+    from rowlake.model.handle import TableHandle
+    from rowlake.model.plan import Plan
+    from rowlake.model.predicate import Predicate
+    from rowlake.model.result import Result
+    from rowlake.query.lookup import TableLookup
+    from rowlake.rowlevel.running import Run, T
+
+_FILE, _POS = FILE_COLUMN, POS_COLUMN
+
+
+def update_rows(
+    lookup: TableLookup, statement: Update, arguments: Any, **options: Any
+) -> tuple[TableHandle, Result]:
+    """Run an UPDATE on a table of the lake or a branch of one."""
+    landed, result = _updated(lookup, statement, arguments, options, change_rows)
+    return tidied(landed, lookup.engine, result), result
+
+
+def explain_update(lookup: TableLookup, statement: Update, arguments: Any, **options: Any) -> Plan:
+    """Return what an UPDATE would do."""
+    return _updated(lookup, statement, arguments, options, explain_change)
+
+
+def _updated(
+    lookup: TableLookup, statement: Update, arguments: Any, options: dict[str, Any], run: Run[T]
+) -> T:
+    target = row_target(lookup, statement, "update", options)
+    found = assigned_columns(statement.assignments, target)
+    sides = Sides(Side(target.visible, tuple(target.view.schema.arrow.names)), names=target.names)
+    predicate, exact = _predicate(statement, target)
+    refuse_random(statement.where, "the condition of UPDATE")
+    try:
+        values = None if arguments or not exact else constants_of(target, found, sides)
+    except Exception as error:
+        if is_sparks(error) and not _selects_any(target, statement):
+            nothing = RowChange("update", (), predicate=FALSE)
+            return run(target.handle, target.engine, nothing, target.options)
+        raise
+    if values is not None:
+        clause = TaskClause(When.MATCHED, Action.UPDATE, values=values)
+        change = RowChange("update", (clause,), predicate=predicate)
+        return run(target.handle, target.engine, change, target.options)
+
+    def find(handle: TableHandle) -> T:
+        return _with_spark(target.at(handle), statement, found, predicate, arguments, run)
+
+    return find_again(target.handle, find, target.options)
+
+
+def _selects_any(target: RowTarget, statement: Update) -> bool:
+    """Tell whether there is a row to update: a value that no row gets cannot be wrong."""
+    text = f"SELECT 1 FROM {quote_parts(statement.name)} AS {quote(target.visible)}"
+    condition = target.short(statement.where or "TRUE")
+    rows = run_query(target.lookup, f"{text} WHERE {condition} LIMIT 1")
+    return bool(rows.collect())
+
+
+def _predicate(statement: Update, target: RowTarget) -> tuple[Predicate, bool]:
+    if statement.where is None:
+        return TRUE, True
+    pushed = pushed_condition(
+        target.short(statement.where),
+        target.view.schema,
+        zone=target.names.zone,
+        case_sensitive=target.names.case_sensitive,
+        qualifier=target.visible,
+    )
+    return bind(pushed.predicate, target.view.schema), pushed.exact
+
+
+def _with_spark(
+    target: RowTarget,
+    statement: Update,
+    found: list[Assigned],
+    predicate: Predicate,
+    arguments: Any,
+    run: Run[T],
+) -> T:
+    view = target.view
+    condition = target.short(statement.where or "TRUE")
+    rest = f" FROM {quote_parts(statement.name)} AS {quote(target.visible)} WHERE {condition}"
+
+    def select(listed: Sequence[str]) -> Any:
+        text = target.short(", ".join(listed))
+        query = f"{statement.with_clause}SELECT {text}{rest}"
+        return run_query(target.lookup, query, arguments)
+
+    types = spark_types([text for each in found for text in each.texts], select)
+    staged = {each.column.name: f"v{at}" for at, each in enumerate(found)}
+    listed = [quote(_FILE), quote(_POS)] + [
+        f"{stored_text(each, types, target)} AS {quote(staged[each.column.name])}" for each in found
+    ]
+    frame = select(listed)
+    shape = Shape(
+        (
+            pa.field(_FILE, pa.string()),
+            pa.field(_POS, pa.int64()),
+            *(view.schema.arrow.field(name).with_name(held) for name, held in staged.items()),
+        ),
+        dealing=Dealing(file_column=_FILE),
+    )
+    with staging(target.engine, view) as place:
+        change = RowChange(
+            "update",
+            (TaskClause(When.MATCHED, Action.UPDATE, values=staged),),
+            Matching(location=_FILE, position=_POS),
+            predicate,
+            place.stage(frame, shape, progress=target.options.progress),
+            snapshot_id=view.snapshot_id,
+        )
+        return run(target.handle, target.engine, change, target.options)

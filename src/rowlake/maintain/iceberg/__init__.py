@@ -1,0 +1,1 @@
+"""What only Iceberg tables have: manifests, statistics files, metadata paths, purging drops."""

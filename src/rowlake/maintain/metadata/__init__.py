@@ -1,1 +1,0 @@
-"""Manifests, statistics and paths written anew; no row is touched."""

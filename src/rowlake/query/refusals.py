@@ -1,0 +1,133 @@
+"""What Spark refuses as it analyses a statement, as rowlake's errors.
+
+Spark's own errors are kept as the cause. Its positions are offsets in the text that it was given;
+they are passed on only where that is the statement as the user wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from rowlake.conditions.column_lookup import no_such_column
+from rowlake.engine.quiet import quiet_refusals
+from rowlake.errors import InvalidStatementError, RowlakeError, TableNotFoundError
+from rowlake.secrets import cause_without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rowlake.workspace import Workspace
+
+_ANALYSIS = ("AnalysisException", "ParseException")
+_PLACE = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
+_TABLE = re.compile(r"table or view (\S+) cannot be found", re.IGNORECASE)
+_COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\.\w+\].*? with name (`.+?`) cannot be resolved", re.S)
+_TOO_COMPLEX = re.compile(
+    r"\A\s*\[FAILED_TO_PARSE_TOO_COMPLEX\]|"
+    r"\A(An error occurred while calling [\w.]+\n: |\()?java\.lang\.StackOverflowError"
+)
+_HEAD = 300
+_SAID = 8_000
+_CLASS = re.compile(r"\[([A-Z_]+)[.\]]")
+
+
+@contextmanager
+def told_plainly(
+    workspace: Workspace | None, text: str, *, moved: bool, columns: Sequence[str] = ()
+) -> Iterator[None]:
+    """Turn Spark's refusals into rowlake's errors; `moved`: Spark's text is not the user's.
+
+    With `columns` an unknown column is told with the nearest of them: Spark may have been given
+    others than the user knows.
+    """
+    try:
+        with quiet_refusals():
+            yield
+    except RowlakeError:
+        raise
+    except Exception as error:
+        if is_too_complex(error):
+            raise _too_complex(text) from error
+        if type(error).__name__ not in _ANALYSIS:
+            raise
+        unknown = _COLUMN.search(_beginning(error)) if columns else None
+        if unknown is not None:
+            raise no_such_column(_parts(unknown[1]), columns, text) from cause_without_secrets(
+                error
+            )
+        raise _plain(workspace, text, _beginning(error), moved=moved) from cause_without_secrets(
+            error
+        )
+
+
+def _beginning(error: Exception) -> str:
+    """Return what an error says first; further on it quotes the statement, however long."""
+    return str(error)[:_SAID]
+
+
+@contextmanager
+def refusing_too_complex(text: str | None = None) -> Iterator[None]:
+    """Turn what Spark raises for a statement that is too complex for it into rowlake's error."""
+    try:
+        yield
+    except RowlakeError:
+        raise
+    except Exception as error:
+        if is_too_complex(error):
+            raise _too_complex(text) from error
+        raise
+
+
+def is_too_complex(error: Exception) -> bool:
+    """Tell whether a statement was nested too deep for Spark's stack, or for Python's.
+
+    Only the beginning of the text is looked at: further on it may quote values.
+    """
+    if isinstance(error, RecursionError):
+        return True
+    head = str(error)[:_HEAD]
+    return bool(_TOO_COMPLEX.search(head))
+
+
+def _too_complex(text: str | None) -> InvalidStatementError:
+    return InvalidStatementError(
+        "The statement is nested too deep for Spark: use fewer brackets, subqueries and operators "
+        "in one another, or give Java more stack (-Xss in spark.driver.extraJavaOptions).",
+        statement=text,
+    )
+
+
+def is_unknown_column(error: Exception) -> bool:
+    """Tell whether Spark refused a name of a column."""
+    return type(error).__name__ in _ANALYSIS and _COLUMN.search(_beginning(error)) is not None
+
+
+def _parts(quoted: str) -> list[str]:
+    return [part.replace("``", "`") for part in quoted[1:-1].split("`.`")]
+
+
+def _plain(workspace: Workspace | None, text: str, message: str, *, moved: bool) -> RowlakeError:
+    missing = _TABLE.search(message)
+    kind = _CLASS.search(message)
+    if missing and kind and kind[1] == "TABLE_OR_VIEW_NOT_FOUND":
+        name = missing[1].replace("`.`", ".").strip("`")
+        known = {found.lower(): found for found in (workspace.table_names() if workspace else [])}
+        near = get_close_matches(name.lower(), known, n=3)
+        return TableNotFoundError(name, similar=[known[found] for found in near])
+    first = re.split(r"\s*SQLSTATE|\n", message.strip(), maxsplit=1)[0].strip()
+    position = None if moved else _offset(text, message)
+    return InvalidStatementError(first, statement=text, position=position)
+
+
+def _offset(text: str, message: str) -> int | None:
+    place = _PLACE.search(message)
+    if place is None:
+        return None
+    line, column = int(place[1] or place[3]), int(place[2] or place[4])
+    lines = text.splitlines(keepends=True)
+    if not 1 <= line <= len(lines):
+        return None
+    return min(sum(map(len, lines[: line - 1])) + column, len(text))

@@ -1,0 +1,1 @@
+"""Run what a statement asks for."""

@@ -1,0 +1,104 @@
+"""OPTIMIZE and VACUUM, as Delta's users type them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rowlake.sql.tables import need_table
+from rowlake.sqltext.lexer import quote_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowlake.lake import Lake
+    from rowlake.maintain.compact.rewrite import RewriteReport
+    from rowlake.sql.statements import Optimize, Vacuum
+
+# Delta's: two small files of a partition are enough, and so is a file with 5 % deleted rows.
+PACKING = {"min-input-files": "2", "delete-ratio-threshold": "0.05"}
+CLUSTERING = {"rewrite-all": "true"}
+_SIZES = pa.struct(
+    [
+        pa.field("min", pa.int64()),
+        pa.field("max", pa.int64()),
+        pa.field("avg", pa.float64()),
+        pa.field("totalFiles", pa.int64()),
+        pa.field("totalSize", pa.int64()),
+    ]
+)
+_METRICS = pa.struct(
+    [
+        pa.field("numFilesAdded", pa.int64()),
+        pa.field("numFilesRemoved", pa.int64()),
+        pa.field("filesAdded", _SIZES),
+        pa.field("filesRemoved", _SIZES),
+        pa.field("partitionsOptimized", pa.int64()),
+        pa.field("numBins", pa.int64()),
+        pa.field("numBatches", pa.int64()),
+        pa.field("totalConsideredFiles", pa.int64()),
+        pa.field("totalFilesSkipped", pa.int64()),
+        pa.field("preserveInsertionOrder", pa.bool_()),
+        pa.field("startTimeMs", pa.int64()),
+        pa.field("endTimeMs", pa.int64()),
+        pa.field("numTableColumns", pa.int64()),
+    ]
+)
+_OPTIMIZED = pa.schema([pa.field("path", pa.string()), pa.field("metrics", _METRICS)])
+
+
+def optimize(lake: Lake, statement: Optimize) -> pa.Table:
+    """Pack small files, or Z-order all files of the filter; return Delta's path and metrics.
+
+    WHERE chooses files that may hold matching rows, by any column.
+    """
+    table = need_table(lake, statement.name)
+    start = time.time()
+    if statement.zorder:
+        columns = ", ".join(quote_parts(name) for name in statement.zorder)
+        report = table.rewrite_data_files("zorder", columns, statement.where, CLUSTERING)
+    else:
+        report = table.rewrite_data_files("binpack", None, statement.where, PACKING)
+    metrics = {
+        **_metrics(report),
+        "preserveInsertionOrder": not statement.zorder,
+        "startTimeMs": int(start * 1000),
+        "endTimeMs": int(time.time() * 1000),
+        "numTableColumns": len(table.schema.fields),
+    }
+    return pa.Table.from_pylist([{"path": table.location, "metrics": metrics}], _OPTIMIZED)
+
+
+def _metrics(report: RewriteReport) -> dict[str, object]:
+    considered, removed = report.considered_files_count, report.rewritten_data_files_count
+    return {
+        "numFilesAdded": report.added_data_files_count,
+        "numFilesRemoved": removed,
+        "filesAdded": _sizes(report.added_sizes),
+        "filesRemoved": _sizes(report.rewritten_sizes),
+        "partitionsOptimized": report.partitions_count,
+        "numBins": report.groups,
+        "numBatches": len(report.snapshot_ids),
+        "totalConsideredFiles": considered,
+        "totalFilesSkipped": considered - removed,
+    }
+
+
+def _sizes(sizes: Sequence[int]) -> dict[str, float | None]:
+    return {
+        "min": min(sizes, default=None),
+        "max": max(sizes, default=None),
+        "avg": sum(sizes) / len(sizes) if sizes else 0.0,
+        "totalFiles": len(sizes),
+        "totalSize": sum(sizes),
+    }
+
+
+def vacuum(lake: Lake, statement: Vacuum) -> pa.Table:
+    """Expire and remove files; return the table's path, or with DRY RUN those of the files."""
+    table = need_table(lake, statement.name)
+    report = table.vacuum(retain_hours=statement.retain_hours, dry_run=statement.dry_run)
+    paths = report.path if statement.dry_run else (table.location,)
+    return pa.table({"path": pa.array(paths, pa.string())})

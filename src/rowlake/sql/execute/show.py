@@ -1,0 +1,308 @@
+"""SHOW and DESCRIBE: metadata as rows, with the columns that Spark gives them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import fnmatch
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowlake.catalog import tables as catalog_tables
+from rowlake.conditions.column_lookup import find_column
+from rowlake.errors import InvalidStatementError
+from rowlake.model.names import levels_of, quoted
+from rowlake.model.schema import DOC, WRITE_DEFAULT
+from rowlake.secrets import redacted, without_passwords
+from rowlake.sql.tables import need_table
+from rowlake.sqltext.lexer import quote, quote_parts, readable, string_literal
+from rowlake.sqltext.names import Names
+
+if TYPE_CHECKING:
+    from rowlake.lake import Lake
+    from rowlake.model.schema import Schema
+    from rowlake.model.view import TableView
+    from rowlake.sql import statements as s
+    from rowlake.sqltext.names import Name
+    from rowlake.table import Table
+
+
+def _strings(**columns: list[str]) -> pa.Table:
+    return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+
+
+def _matches(name: str, pattern: str | None) -> bool:
+    """`*` stands for anything and `|` for or, as in Spark's SHOW … LIKE."""
+    if pattern is None:
+        return True
+    choices = pattern.strip().lower().split("|")
+    return any(fnmatch.fnmatchcase(name.lower(), choice.strip()) for choice in choices)
+
+
+def namespace_of(lake: Lake, name: Name | None) -> Name:
+    """Return a namespace as written, without the catalog's own name before it."""
+    if name is None:
+        return lake.workspace.session.namespace
+    if len(name) > 1 and name[0].lower() == str(lake.catalog.name).lower():
+        return name[1:]
+    return name
+
+
+def show_tables(lake: Lake, statement: s.ShowTables) -> pa.Table:
+    """SHOW TABLES: namespace, tableName, isTemporary; Spark's temporary views last."""
+    namespace = namespace_of(lake, statement.namespace)
+    found = [levels_of(name) for name in lake.tables(namespace or None)]
+    rows = [(quoted(name[:-1]), name[-1], False) for name in found]
+    if statement.namespace is None:
+        views = lake.spark.catalog.listTables()
+        rows += [("", view.name, True) for view in views if view.isTemporary]
+    rows = [row for row in rows if _matches(row[1], statement.pattern)]
+    return pa.table(
+        {
+            "namespace": pa.array([row[0] for row in rows], pa.string()),
+            "tableName": pa.array([row[1] for row in rows], pa.string()),
+            "isTemporary": pa.array([row[2] for row in rows], pa.bool_()),
+        }
+    )
+
+
+def show_namespaces(lake: Lake, statement: s.ShowNamespaces) -> pa.Table:
+    """SHOW NAMESPACES: namespace."""
+    inside = () if statement.namespace is None else namespace_of(lake, statement.namespace)
+    names = [levels_of(name) for name in lake.namespaces()]
+    below = [name for name in names if name[: len(inside)] == inside and name != inside]
+    kept = [quoted(name) for name in below if _matches(quoted(name), statement.pattern)]
+    return _strings(namespace=kept)
+
+
+def show_properties(lake: Lake, statement: s.ShowProperties) -> pa.Table:
+    """SHOW TBLPROPERTIES: key, value."""
+    table = need_table(lake, statement.name)
+    found = table_properties(table)
+    if statement.key is not None:
+        missing = f"Table {table.name} does not have property: {statement.key}"
+        return _strings(key=[statement.key], value=[found.get(statement.key, missing)])
+    keys = sorted(found)
+    return _strings(key=keys, value=[found[key] for key in keys])
+
+
+def table_properties(table: Table) -> dict[str, str]:
+    """Return the properties to show, with those that Iceberg's Spark tables add."""
+    handle = table.handle
+    added = {
+        "format": "iceberg/" + table.properties.get("write.format.default", "parquet"),
+        "format-version": str(handle.format_version),
+        "current-snapshot-id": str(handle.current_snapshot_id or "none"),
+    }
+    return {**redacted(table.properties), **added}
+
+
+def show_columns(lake: Lake, statement: s.ShowColumns) -> pa.Table:
+    """SHOW COLUMNS: col_name."""
+    schema = need_table(lake, statement.name).handle.view().schema
+    return _strings(col_name=list(schema.arrow.names))
+
+
+def show_partitions(lake: Lake, statement: s.ShowPartitions) -> pa.Table:
+    """SHOW PARTITIONS: partition, as a/b/c texts."""
+    table = need_table(lake, statement.name)
+    found = table.inspect("partitions")
+    if "partition" not in found.column_names:
+        raise InvalidStatementError(f"Table {table.name} is not partitioned.")
+    rows = found["partition"].to_pylist()
+    return _strings(
+        partition=["/".join(f"{k}={_shown(v)}" for k, v in row.items()) for row in rows]
+    )
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else str(value)
+
+
+# --- DESCRIBE
+
+
+def _spark_types(lake: Lake, schema: Schema) -> list[str]:
+    # Imports pyspark: a session exists by now.
+    from rowlake.engine.types import spark_schema
+
+    fields = spark_schema(schema.arrow, has_time=lake.engine.has_time).fields
+    return [field.dataType.simpleString() for field in fields]
+
+
+def _comment(field: pa.Field) -> str | None:
+    doc = (field.metadata or {}).get(DOC)
+    return doc.decode() if doc else None
+
+
+def transform_text(view: TableView, source_id: int, transform: str) -> str:
+    """Return a partition field as CREATE TABLE writes it: `bucket(16, id)`, `days(ts)`."""
+    path = view.schema.paths.get(source_id)
+    column = readable(path) if path else f"<dropped column {source_id}>"
+    kind, _, number = transform.rstrip("]").partition("[")
+    if kind == "identity":
+        return column
+    if number:
+        return f"{kind}({number}, {column})"
+    return f"{kind}s({column})" if kind in ("year", "month", "day", "hour") else f"{kind}({column})"
+
+
+def describe_table(lake: Lake, statement: s.DescribeTable) -> pa.Table:
+    """DESCRIBE [EXTENDED] t: col_name, data_type, comment."""
+    table = need_table(lake, statement.name)
+    view = table.handle.view()
+    if statement.column is not None:
+        return _describe_column(lake, table, view, statement.column)
+    types = _spark_types(lake, view.schema)
+    fields = list(view.schema.arrow)
+    rows: list[tuple[str, str, str | None]] = [
+        (field.name, kind, _comment(field)) for field, kind in zip(fields, types, strict=True)
+    ]
+    rows += _partition_rows(view, dict(zip((f.name for f in fields), types, strict=True)))
+    if statement.extended:
+        rows += _detail_rows(lake, table)
+    return _strings(
+        col_name=[row[0] for row in rows],
+        data_type=[row[1] for row in rows],
+        comment=[row[2] for row in rows],  # type: ignore[misc]
+    )
+
+
+def _partition_rows(view: TableView, types: dict[str, str]) -> list[tuple[str, str, str | None]]:
+    fields = [field for field in view.spec.fields if field.transform != "void"]
+    if not fields:
+        return []
+    if all(field.transform == "identity" for field in fields):
+        paths = [view.schema.paths[field.source_id] for field in fields]
+        header = [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        return [*header, *((readable(p), types.get(p[0], ""), None) for p in paths)]
+    texts = [transform_text(view, field.source_id, field.transform) for field in fields]
+    header = [("", "", ""), ("# Partitioning", "", "")]
+    return [*header, *((f"Part {n}", text, "") for n, text in enumerate(texts))]
+
+
+def _detail_rows(lake: Lake, table: Table) -> list[tuple[str, str, str | None]]:
+    shown = ",".join(f"{k}={v}" for k, v in sorted(table_properties(table).items()))
+    rows: list[tuple[str, str, str | None]] = [
+        ("", "", ""),
+        ("# Detailed Table Information", "", ""),
+        ("Name", f"{lake.catalog.name}.{table.name}", ""),
+        ("Type", "MANAGED", ""),
+        ("Location", without_passwords(table.location), ""),
+        ("Provider", "iceberg", ""),
+        ("Table Properties", f"[{shown}]", ""),
+    ]
+    comment = table.properties.get("comment")
+    return [*rows, ("Comment", comment, "")] if comment else rows
+
+
+def _describe_column(lake: Lake, table: Table, view: TableView, path: Name) -> pa.Table:
+    column = find_column(view.schema, path, Names())
+    if column is None:
+        raise InvalidStatementError(f"Table {table.name} has no column {readable(path)}.")
+    wanted = type(view.schema)(pa.schema([column.field]))
+    return _strings(
+        info_name=["col_name", "data_type", "comment"],
+        info_value=[
+            ".".join(column.path),
+            _spark_types(lake, wanted)[0],
+            _comment(column.field) or "NULL",
+        ],
+    )
+
+
+def describe_history(lake: Lake, statement: s.DescribeHistory) -> pa.Table:
+    """DESCRIBE HISTORY: one row per snapshot of the current line, newest first."""
+    table = need_table(lake, statement.name)
+    handle = table.handle
+    rows = list(islice(handle.ancestors(handle.current_snapshot_id), statement.limit))
+    times = [dt.datetime.fromtimestamp(row.timestamp_ms / 1000, dt.timezone.utc) for row in rows]
+    summary = [list(redacted(row.summary).items()) for row in rows]
+    return pa.table(
+        {
+            "version": pa.array([row.sequence_number for row in rows], pa.int64()),
+            "timestamp": pa.array(times, pa.timestamp("us", "UTC")),
+            "operation": pa.array([row.operation for row in rows], pa.string()),
+            "snapshot_id": pa.array([row.snapshot_id for row in rows], pa.int64()),
+            "parent_id": pa.array([row.parent_id for row in rows], pa.int64()),
+            "operation_metrics": pa.array(summary, pa.map_(pa.string(), pa.string())),
+        }
+    )
+
+
+def describe_namespace(lake: Lake, statement: s.DescribeNamespace) -> pa.Table:
+    """DESCRIBE NAMESPACE: info_name, info_value."""
+    name = namespace_of(lake, statement.name)
+    found = redacted(catalog_tables.namespace_properties(lake.catalog, name))
+    rows = [("Catalog Name", str(lake.catalog.name)), ("Namespace Name", quoted(name))]
+    rows += [(key.capitalize(), found[key]) for key in ("comment", "location") if key in found]
+    if statement.extended:
+        rest = sorted((k, v) for k, v in found.items() if k not in ("comment", "location"))
+        shown = ", ".join(f"({key},{value})" for key, value in rest)
+        rows.append(("Properties", f"({shown})" if rest else ""))
+    return _strings(info_name=[row[0] for row in rows], info_value=[row[1] for row in rows])
+
+
+def show_create_table(lake: Lake, statement: s.ShowCreateTable) -> pa.Table:
+    """SHOW CREATE TABLE: createtab_stmt, which makes the table again."""
+    table = need_table(lake, statement.name)
+    return _strings(createtab_stmt=[create_text(table)])
+
+
+def create_text(table: Table) -> str:
+    """Return the CREATE TABLE statement of a table."""
+    view = table.handle.view()
+    types = _iceberg_types(table)
+    columns = [_column_text(f, types[f.name]) for f in view.schema.arrow]
+    lines = [f"CREATE TABLE {quote_parts(table.handle.identifier)} (", ",\n".join(columns) + ")"]
+    lines.append("USING iceberg")
+    parts = [f for f in view.spec.fields if f.transform != "void"]
+    if parts:
+        texts = [transform_text(view, f.source_id, f.transform) for f in parts]
+        lines.append(f"PARTITIONED BY ({', '.join(texts)})")
+    comment = table.properties.get("comment")
+    if comment:
+        lines.append(f"COMMENT {string_literal(comment)}")
+    lines.append(f"LOCATION {string_literal(without_passwords(table.location))}")
+    properties = {k: v for k, v in table_properties(table).items() if k not in _NOT_SET}
+    shown = ",\n".join(
+        f"  {string_literal(k)} = {string_literal(v)}" for k, v in sorted(properties.items())
+    )
+    lines.append(f"TBLPROPERTIES (\n{shown})")
+    return "\n".join(lines) + "\n"
+
+
+_NOT_SET = ("comment", "format", "current-snapshot-id")
+
+
+def _iceberg_types(table: Table) -> dict[str, str]:
+    return {field.name: _type_text(field.field_type) for field in table.schema.fields}
+
+
+def _type_text(found: Any) -> str:
+    """Return a PyIceberg type as CREATE TABLE reads it back."""
+    kind = type(found).__name__
+    if kind == "StructType":
+        inner = ", ".join(
+            f"{quote(f.name)}: {_type_text(f.field_type)}{' NOT NULL' if f.required else ''}"
+            for f in found.fields
+        )
+        return f"STRUCT<{inner}>"
+    if kind == "ListType":
+        return f"ARRAY<{_type_text(found.element_type)}>"
+    if kind == "MapType":
+        return f"MAP<{_type_text(found.key_type)}, {_type_text(found.value_type)}>"
+    names = {"long": "BIGINT", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
+    return names.get(str(found), str(found).upper())
+
+
+def _column_text(field: pa.Field, kind: str) -> str:
+    text = f"  {quote(field.name)} {kind}" + ("" if field.nullable else " NOT NULL")
+    default = (field.metadata or {}).get(WRITE_DEFAULT)
+    if default is not None:
+        value = json.loads(default)
+        text += f" DEFAULT {string_literal(value) if isinstance(value, str) else value}"
+    comment = _comment(field)
+    return f"{text} COMMENT {string_literal(comment)}" if comment else text

@@ -1,0 +1,232 @@
+"""CREATE, REPLACE and DROP of tables, views and namespaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rowlake.secrets import redacted_repr
+from rowlake.sql.statements import (
+    CreateNamespace,
+    CreateTable,
+    CreateTableLike,
+    CreateTempView,
+    DropNamespace,
+    DropTable,
+    Passthrough,
+    Statement,
+)
+from rowlake.sqltext.cursor import Cursor, properties
+from rowlake.sqltext.lexer import Kind
+from rowlake.sqltext.terms import PartitionTerm, take_partition_term
+from rowlake.sqltext.types import Field, take_field_rest
+
+NAMESPACE_WORDS = ("NAMESPACE", "SCHEMA", "DATABASE")
+QUERY_WORDS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+_LAKE_PROVIDERS = ("iceberg", "rowlake")
+
+
+def parse_create(cursor: Cursor) -> Statement:
+    """CREATE …; what is not a lake table, a namespace or a temporary view is Spark's."""
+    cursor.expect("CREATE")
+    replace = cursor.accept("OR", "REPLACE")
+    if not replace and cursor.accept_one(*NAMESPACE_WORDS):
+        return _create_namespace(cursor)
+    is_global = cursor.accept("GLOBAL")
+    if cursor.accept_one("TEMPORARY", "TEMP"):
+        if not cursor.accept("VIEW"):
+            return Passthrough(cursor.text)
+        return _create_temp_view(cursor, replace=replace, is_global=is_global)
+    if not cursor.accept("TABLE"):
+        return Passthrough(cursor.text)
+    return _create_table(cursor, "create or replace" if replace else "create")
+
+
+def parse_replace(cursor: Cursor) -> Statement:
+    """Parse REPLACE TABLE."""
+    cursor.expect("REPLACE")
+    if not cursor.accept("TABLE"):
+        return Passthrough(cursor.text)
+    return _create_table(cursor, "replace")
+
+
+@dataclass
+class _Clauses:
+    provider: str | None = None
+    columns: list[Field] | None = None
+    partition_by: list[PartitionTerm] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+    location: str | None = None
+    comment: str | None = None
+    foreign: bool = False
+
+    __repr__ = redacted_repr
+
+
+def _create_table(cursor: Cursor, mode: str) -> Statement:
+    if_not_exists = cursor.if_not_exists()
+    name = cursor.dotted_name("the name of a table")
+    if cursor.accept("LIKE"):
+        return _create_like(cursor, name, if_not_exists)
+    clauses = _Clauses()
+    if cursor.at_symbol("("):
+        clauses.columns = _take_columns(cursor)
+    while _take_clause(cursor, clauses):
+        pass
+    provider = (clauses.provider or "iceberg").lower()
+    if clauses.foreign or provider not in _LAKE_PROVIDERS:
+        return Passthrough(cursor.text)
+    query, position = _take_query(cursor)
+    return CreateTable(
+        name,
+        None if clauses.columns is None else tuple(clauses.columns),
+        tuple(clauses.partition_by),
+        clauses.properties,
+        clauses.location,
+        clauses.comment,
+        mode,
+        if_not_exists,
+        query,
+        position,
+    )
+
+
+def _create_like(cursor: Cursor, name: tuple[str, ...], if_not_exists: bool) -> Statement:
+    source = cursor.dotted_name("the name of a table")
+    if cursor.accept("USING") and cursor.name().lower() not in _LAKE_PROVIDERS:
+        return Passthrough(cursor.text)
+    cursor.expect_end()
+    return CreateTableLike(name, source, if_not_exists)
+
+
+def _take_query(cursor: Cursor) -> tuple[str | None, int]:
+    cursor.accept("AS")
+    position = cursor.current.start
+    if cursor.at_end():
+        return None, position
+    if cursor.current.word not in QUERY_WORDS and not cursor.at_symbol("("):
+        cursor.expected("a clause of CREATE TABLE or a query")
+    return cursor.rest(), position
+
+
+def _take_columns(cursor: Cursor) -> list[Field]:
+    cursor.expect_symbol("(")
+    columns: list[Field] = []
+    known: set[str] = set()
+    while not cursor.at_symbol(")"):
+        at = cursor.current
+        name = cursor.name("the name of a column")
+        if name.lower() in known:
+            cursor.fail(f"Column {name} is there twice", at)
+        known.add(name.lower())
+        columns.append(take_field_rest(cursor, name))
+        if not cursor.accept_symbol(","):
+            break
+    cursor.expect_symbol(")")
+    return columns
+
+
+def _take_clause(cursor: Cursor, clauses: _Clauses) -> bool:
+    """Take one clause; False where the clauses are over."""
+    if cursor.accept("USING"):
+        clauses.provider = ".".join(cursor.dotted_name("a table format"))
+    elif cursor.accept("COMMENT"):
+        clauses.comment = cursor.string("a comment")
+    elif cursor.accept("LOCATION"):
+        clauses.location = cursor.string("a location")
+    elif cursor.accept("TBLPROPERTIES"):
+        clauses.properties |= properties(cursor)
+    elif cursor.accept("OPTIONS"):
+        clauses.properties |= {f"option.{k}": v for k, v in properties(cursor).items()}
+    elif cursor.accept("PARTITIONED", "BY"):
+        _take_partitioning(cursor, clauses)
+    elif cursor.accept("CLUSTERED", "BY"):
+        _take_buckets(cursor, clauses)
+    elif cursor.at_words("STORED") or cursor.at_words("ROW", "FORMAT"):
+        clauses.foreign = True
+        return False
+    else:
+        return False
+    return True
+
+
+def _take_partitioning(cursor: Cursor, clauses: _Clauses) -> None:
+    cursor.expect_symbol("(")
+    while True:
+        if _at_typed_column(cursor):
+            column = take_field_rest(cursor, cursor.name())
+            clauses.columns = [*(clauses.columns or []), column]
+            clauses.partition_by.append(PartitionTerm("identity", (column.name,)))
+        else:
+            clauses.partition_by.append(take_partition_term(cursor))
+        if not cursor.accept_symbol(","):
+            break
+    cursor.expect_symbol(")")
+
+
+def _at_typed_column(cursor: Cursor) -> bool:
+    """Return True at `name type`, as Hive writes partition columns."""
+    return cursor.current.is_name and cursor.peek().kind is Kind.WORD
+
+
+def _take_buckets(cursor: Cursor, clauses: _Clauses) -> None:
+    cursor.expect_symbol("(")
+    column = cursor.dotted_name("a column")
+    if cursor.at_symbol(","):
+        cursor.fail("Iceberg buckets by one column; write PARTITIONED BY (bucket(n, column), …)")
+    cursor.expect_symbol(")")
+    cursor.expect("INTO")
+    clauses.partition_by.append(PartitionTerm(f"bucket[{cursor.integer()}]", column))
+    cursor.expect("BUCKETS")
+
+
+def _create_namespace(cursor: Cursor) -> Statement:
+    if_not_exists = cursor.if_not_exists()
+    name = cursor.dotted_name("the name of a namespace")
+    comment, location, found = None, None, dict[str, str]()
+    while not cursor.at_end():
+        if cursor.accept("COMMENT"):
+            comment = cursor.string("a comment")
+        elif cursor.accept("LOCATION"):
+            location = cursor.string("a location")
+        elif cursor.accept("WITH"):
+            cursor.expect_one("DBPROPERTIES", "PROPERTIES")
+            found |= properties(cursor)
+        else:
+            cursor.expected("COMMENT, LOCATION or WITH PROPERTIES")
+    return CreateNamespace(name, if_not_exists, comment, location, found)
+
+
+def _create_temp_view(cursor: Cursor, *, replace: bool, is_global: bool) -> Statement:
+    if cursor.if_not_exists():
+        return Passthrough(cursor.text)
+    name = cursor.dotted_name("the name of a view")
+    columns: list[str] = []
+    if cursor.accept_symbol("("):
+        columns.append(cursor.name("a column"))
+        while cursor.accept_symbol(","):
+            columns.append(cursor.name("a column"))
+        if not cursor.accept_symbol(")"):
+            return Passthrough(cursor.text)
+    if cursor.accept("COMMENT"):
+        cursor.string("a comment")
+    if not cursor.accept("AS"):
+        return Passthrough(cursor.text)
+    return CreateTempView(name, cursor.rest(), tuple(columns), replace, is_global)
+
+
+def parse_drop(cursor: Cursor) -> Statement:
+    """DROP TABLE | NAMESPACE; the rest is Spark's."""
+    cursor.expect("DROP")
+    if cursor.accept_one(*NAMESPACE_WORDS):
+        if_exists = cursor.if_exists()
+        name = cursor.dotted_name("the name of a namespace")
+        cascade = cursor.accept_one("RESTRICT", "CASCADE") == "CASCADE"
+        cursor.expect_end()
+        return DropNamespace(name, if_exists, cascade)
+    if not cursor.accept("TABLE"):
+        return Passthrough(cursor.text)
+    if_exists = cursor.if_exists()
+    name = cursor.dotted_name("the name of a table")
+    purge = cursor.accept("PURGE")
+    cursor.expect_end()
+    return DropTable(name, if_exists, purge)

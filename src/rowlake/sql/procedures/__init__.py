@@ -1,0 +1,1 @@
+"""CALL: the stored procedures of a lake."""

@@ -1,0 +1,3 @@
+"""The version of rowlake; `rowlake.__version__` is the same text."""
+
+__version__ = "0.1.0"
