@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from rowlake import Lake, connect
+from rowlake.catalog.open import open_catalog
+from rowlake.connection import run_statement
 from rowlake.storage.files import Storage
+from rowlake.workspace import Workspace
+from tests.memory_format.lake import forget_stores, memory_lake
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from rowlake.engine.spark import Engine
 
 SALES = pa.schema(
     [
@@ -24,8 +32,28 @@ SALES = pa.schema(
 )
 
 
-def make_lake(folder: Path) -> Lake:
-    return connect(warehouse=str(folder))
+_format = "iceberg"
+
+
+def make_lake(folder: Path, *, catalog: str | None = None, engine: Engine | None = None) -> Lake:
+    """Open the lake of a folder; `using_format` says of which format its tables are."""
+    if _format != "iceberg" and catalog is None:
+        return memory_lake(str(folder), engine)
+    if engine is None:
+        return connect(str(folder), catalog)
+    return Lake(Workspace(open_catalog(str(folder), catalog), engine), run_statement)
+
+
+@contextmanager
+def using_format(name: str) -> Iterator[None]:
+    """Have lakes of this table format made inside the block."""
+    global _format
+    before, _format = _format, name
+    try:
+        yield
+    finally:
+        _format = before
+        forget_stores()
 
 
 def sales(count: int, first: int = 0) -> pa.Table:

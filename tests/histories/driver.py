@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pyarrow as pa
 
-from rowlake.catalog.open import open_catalog
-from rowlake.connection import run_statement
 from rowlake.engine.local import as_table
 from rowlake.engine.spark import Engine
-from rowlake.lake import Lake
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import TRUE
 from rowlake.plan import tasks as plan_tasks
@@ -30,7 +28,6 @@ from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape, staging
 from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.verbs.write import WriteOptions, view_for_write
-from rowlake.workspace import Workspace
 from tests.histories.operations import (
     Append,
     Clause,
@@ -43,10 +40,12 @@ from tests.histories.operations import (
     named,
 )
 from tests.histories.values import Column, as_arrow, holds, sql_condition
+from tests.lakes import make_lake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rowlake.lake import Lake
     from rowlake.model.result import Result
     from rowlake.model.view import TableView
 
@@ -254,6 +253,6 @@ _RUNNERS: dict[type, Any] = {
 @contextmanager
 def driver_lake(folder: str, catalog: str | None = None) -> Iterator[Lake]:
     """Give a lake with the namespace `db`, whose work is all done in this process."""
-    with Lake(Workspace(open_catalog(folder, catalog), DriverEngine()), run_statement) as lake:
+    with make_lake(Path(folder), catalog=catalog, engine=DriverEngine()) as lake:
         lake.create_namespace("db", if_not_exists=True)
         yield lake

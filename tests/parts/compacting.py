@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowlake.commit.data import Commit
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.plan.files import plan_files
 from rowlake.storage.files import Storage
@@ -23,7 +22,7 @@ def compact(table: Table, where: Predicate | None = None, branch: str = "main") 
     The files that were written for nothing are removed where others changed rows meanwhile.
     """
     handle = table.handle
-    view, storage = view_of(handle, ref=branch), Storage({})
+    view, storage = handle.view(ref=branch), Storage({})
     plan = plan_files(view, where, storage)
     files = frozenset(
         location for found in plan.data.values() for location in found["location"].to_pylist()

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 from rowlake import connect
 from rowlake.errors import StorageError
 from rowlake.iceberg.cache import default_cache
+from rowlake.iceberg.format import ICEBERG
 from rowlake.storage.files import Storage
-from tests.lakes import rows_of
+from tests.lakes import make_lake, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from rowlake.lake import Lake
+    from rowlake.table import Table
 
 READS = ("open_input", "exists", "_find")
 WRITES = ("open_output", "write", "create")
@@ -108,13 +110,18 @@ def files_below(folder: Path) -> set[str]:
 
 def stray_files(warehouse: Path, catalog: str | None, name: str) -> set[str]:
     """Return the files below a table that none of its snapshots refers to."""
-    with connect(str(warehouse), catalog) as lake:
+    with make_lake(warehouse, catalog=catalog) as lake:
         table = lake.table(name)
-        metadata = table.handle.metadata
-        known = {entry.metadata_file for entry in metadata.metadata_log}
-        known.add(str(table.handle.metadata_location))
-        known |= {str(one.manifest_list) for one in metadata.snapshots}
-        known |= set(table.inspect("all_manifests")["path"].to_pylist())
-        known |= set(table.inspect("all_files")["file_path"].to_pylist())
+        known = set(table.inspect("all_files")["file_path"].to_pylist())
+        if table.handle.format is ICEBERG:
+            known |= _metadata_files(table)
         found = {one.location for one in Storage({}).list(table.location)}
     return {one for one in found - known if not one.endswith("version-hint.text")}
+
+
+def _metadata_files(table: Table) -> set[str]:
+    metadata = table.handle.metadata
+    known = {entry.metadata_file for entry in metadata.metadata_log}
+    known.add(str(table.handle.metadata_location))
+    known |= {str(one.manifest_list) for one in metadata.snapshots}
+    return known | set(table.inspect("all_manifests")["path"].to_pylist())

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.commit.data import Commit
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Change, Operation, Requirements, no_files
 from rowlake.plan.files import plan_files
 from rowlake.scan.deletes import positions_in
@@ -40,7 +39,7 @@ class Writer:
 
 def files_of(table: Table, branch: str = "main") -> list[str]:
     """Return the data files of a table, sorted by their partition, then by location."""
-    plan = plan_files(view_of(table.handle, ref=branch), None, Storage({}))
+    plan = plan_files(table.handle.view(ref=branch), None, Storage({}))
     rows = [row for files in plan.data.values() for row in files.to_pylist()]
     keyed = [(repr(row["partition"]), row["location"]) for row in rows]
     return [location for _, location in sorted(keyed)]
@@ -60,7 +59,7 @@ def marking(
     Old deletes of the files are merged in and removed, as far as each is about one data file.
     """
     handle = table.handle
-    view, storage = view_of(handle, ref=branch), Storage({})
+    view, storage = handle.view(ref=branch), Storage({})
     plan = plan_files(view, None, storage, whole_files=True)
     marks, removed = [], set()
     for spec_id, files in plan.data.items():

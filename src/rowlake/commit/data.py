@@ -166,7 +166,8 @@ class Commit:
         )
         if stray:
             self.written += self.prepared.written
-            self.storage.delete([*stray, *before.written])
+        # Marks of the head before are of no use, whether or not the format had prepared them.
+        self.storage.delete([*stray, *(set(before.written) - set(rebased.written))])
         return self.prepared
 
     def find_outdated(self, handle: TableHandle) -> Breach | None:

@@ -18,6 +18,7 @@ from rowlake.errors import CommitConflictError, InvalidStatementError, SchemaMis
 from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.predicate import Leaf, Op
 from rowlake.verbs import alter, create_as, write
+from tests.any_format import next_row_id
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 from tests.parts import stopping
 from tests.parts.failing import stray_files
@@ -95,8 +96,8 @@ def entries(table: Table) -> list[tuple[int, int, int, int]]:
 
 
 def head(table: Table) -> Any:
-    metadata = table.handle.metadata
-    return next(one for one in table.snapshots() if one.snapshot_id == metadata.current_snapshot_id)
+    head_id = table.handle.current_snapshot_id
+    return next(one for one in table.snapshots() if one.snapshot_id == head_id)
 
 
 def together(*tables: pa.Table) -> list[tuple]:
@@ -120,7 +121,7 @@ def test_two_appends_both_land(tmp_path, table, other, monkeypatch, phase) -> No
     assert {one[1:3] for one in entries(table)} == {(1, 1), (2, 2), (3, 3)}
     assert stray_files(tmp_path, None, NAME) == set()
     if table.format_version == 3:
-        assert table.handle.metadata.next_row_id == 16
+        assert next_row_id(table) == 16
         starts = table.files()["first_row_id"].to_pylist()
         assert sorted(starts) == [0, 2, 4, 6, *range(8, 16)]
 
@@ -300,7 +301,7 @@ def test_an_append_to_a_branch_that_is_dropped_meanwhile_fails_whole(
         pytest.raises((CommitConflictError, InvalidStatementError)),
     ):
         table.append(sales(4, 100), branch="audit")
-    assert sorted(table.handle.metadata.refs) == ["main"]
+    assert sorted(table.handle.refs) == ["main"]
     assert stray_files(tmp_path, None, NAME) == set()
 
 
@@ -314,6 +315,7 @@ def test_a_rollback_meanwhile_is_kept_below_an_append(table, other, monkeypatch,
     assert head(table).parent_id == first
 
 
+@pytest.mark.iceberg
 def test_a_table_made_meanwhile_is_never_filled_by_a_create_as(lake, monkeypatch) -> None:
     layout = TableDefinition(SALES)
     made = []
@@ -328,10 +330,11 @@ def test_a_table_made_meanwhile_is_never_filled_by_a_create_as(lake, monkeypatch
         lake.create_table_as("shop.new", sales(4), layout)
     assert lake.table("shop.new").snapshots() == []
     assert {one.rsplit("/", 1)[1] for one in files_in(made[0].location)} == {
-        str(made[0].handle.metadata_location).rsplit("/", 1)[1]
+        str(made[0].handle.version).rsplit("/", 1)[1]
     }
 
 
+@pytest.mark.iceberg
 def test_a_replace_as_gives_up_when_the_schema_changed_meanwhile(
     tmp_path, lake, table, other, monkeypatch
 ) -> None:
@@ -349,6 +352,7 @@ def test_a_replace_as_gives_up_when_the_schema_changed_meanwhile(
     assert stray_files(tmp_path, None, NAME) == set()
 
 
+@pytest.mark.iceberg
 @pytest.mark.parametrize("phase", ["written", "validated", "produced"])
 def test_a_replace_as_keeps_the_history_of_rows_appended_meanwhile(
     lake, table, other, monkeypatch, phase

@@ -11,6 +11,8 @@ from rowlake.errors import CorruptTableError, RowlakeError
 from tests.lakes import SALES, rows_of, sales
 from tests.metadata_edits import edit_metadata
 
+pytestmark = pytest.mark.iceberg
+
 NAME = "shop.sales"
 SECONDS = 30
 

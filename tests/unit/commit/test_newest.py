@@ -9,7 +9,7 @@ import pytest
 from rowlake.commit.metadata import commit_metadata
 from rowlake.commit.phases import Phase
 from rowlake.errors import CommitConflictError
-from rowlake.iceberg.updates import set_properties
+from rowlake.model.metadata_change import SetProperties
 from tests.lakes import SALES, files_in, make_lake, sales
 from tests.parts.compacting import compact
 from tests.parts.failing import stray_files
@@ -83,7 +83,7 @@ def test_metadata_changes_do_not_land_in_another_table_either(lake):
         calls.append(handle)
         if len(calls) == 1:
             make_anew(lake)
-        return set_properties(handle, {"owner": "me"})
+        return handle.format.alter(handle, SetProperties({"owner": "me"}))
 
     with pytest.raises(CommitConflictError, match=AGAIN):
         commit_metadata(table.handle, "set properties", change)
@@ -147,6 +147,7 @@ def test_an_append_lands_in_an_upgraded_table(lake, monkeypatch):
     assert len(set(row_ids(table).values())) == 25
 
 
+@pytest.mark.iceberg
 def test_a_transaction_is_refused_where_its_table_was_upgraded(lake):
     make(lake)
     with (
@@ -160,6 +161,7 @@ def test_a_transaction_is_refused_where_its_table_was_upgraded(lake):
     assert lake.table(NAME).arrow().num_rows == 20
 
 
+@pytest.mark.iceberg
 def test_a_transaction_that_lost_to_a_compaction_is_told_that_rows_are_the_same(lake):
     make(lake, "3")
     with pytest.raises(CommitConflictError) as raised, lake.transaction() as inside:

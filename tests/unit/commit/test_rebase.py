@@ -13,7 +13,6 @@ from rowlake.commit.data import Commit
 from rowlake.commit.loop import Refused
 from rowlake.commit.phases import Phase, at_phase
 from rowlake.errors import CommitConflictError, StorageError
-from rowlake.iceberg.format import IcebergFormat
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.outcome import Conflict, Landed
@@ -21,6 +20,7 @@ from rowlake.model.predicate import Leaf, Op
 from rowlake.storage.files import Storage
 from rowlake.verbs.write import WriteOptions, write_rows
 from rowlake.write.marks import MarkWriter
+from tests.any_format import next_row_id
 from tests.lakes import SALES, make_lake, sales
 from tests.parts.failing import stray_files
 from tests.parts.marking import delete_entries, files_of, live_deletes_of, marking
@@ -127,6 +127,18 @@ def test_a_writer_that_loses_three_times_merges_three_times(tmp_path, lake, tabl
     assert result.retries >= 1
     assert ids(table) == left(8, 30, 31, 32)
     assert list(live_deletes_of(table).values()) == [[4]]
+    assert no_stray(tmp_path)
+
+
+def test_marks_that_were_merged_for_a_head_that_moved_on_are_removed(tmp_path, lake, table):
+    others = [
+        lambda number=number: lake.table(NAME).delete(f"id = {number}") for number in (30, 31)
+    ]
+    with stopped_at(Phase.PRODUCED, *others):
+        result = table.delete("id = 8")
+    assert result.retries == 2
+    assert ids(table) == left(8, 30, 31)
+    assert list(live_deletes_of(table).values()) == [[3]]
     assert no_stray(tmp_path)
 
 
@@ -253,9 +265,8 @@ def test_marks_of_one_file_are_written_beside_those_of_a_partition(tmp_path, lak
 
 def updating(table, gone: list[int], new: pa.Table, **needs):
     """Return a writer that has new versions of rows: marks, and data files."""
-    from rowlake.iceberg.metadata import view_of
 
-    view = view_of(table.handle, ref="main")
+    view = table.handle.view(ref="main")
     added = write_rows(view, table._engine, new, WriteOptions())
     return marking(table, {files_of(table)[0]: gone}, added=added, **needs)
 
@@ -271,7 +282,7 @@ def test_updates_of_other_rows_of_one_file_both_land(tmp_path, lake, table):
     assert ids(now) == left(5, 6) | {1005, 1006}
     assert [one.operation for one in now.snapshots()[1:]] == ["overwrite", "overwrite"]
     if now.format_version == 3:
-        assert now.handle.metadata.next_row_id == 102
+        assert next_row_id(now) == 102
     assert no_stray(tmp_path)
 
 
@@ -376,6 +387,7 @@ def test_a_change_that_asks_for_nothing_is_not_rebased(lake, table):
     assert isinstance(ours.commit().outcome, Landed)
 
 
+@pytest.mark.iceberg
 def test_a_starting_snapshot_that_expired_refuses(lake, table):
     (file,) = files_of(table)
     ours = marking(table, {file: [5]})
@@ -432,7 +444,7 @@ def test_a_failure_while_marks_are_merged_leaves_nothing(tmp_path, lake, table, 
 
     def other() -> None:
         lake.table(NAME).delete("id = 7")
-        owner = MarkWriter if place == "write" else IcebergFormat
+        owner = MarkWriter if place == "write" else type(table.handle.format)
         monkeypatch.setattr(owner, place, fail)
 
     with (
@@ -448,17 +460,18 @@ def test_a_merge_that_lost_and_then_lost_for_good_leaves_nothing(
     tmp_path, lake, table, monkeypatch
 ):
     table.set_properties({"commit.retry.num-retries": "2", "commit.retry.min-wait-ms": "1"})
-    swap, calls = IcebergFormat.swap, []
+    its_format = type(table.handle.format)
+    swap, calls = its_format.swap, []
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         calls.append(args)
         if len(calls) == 1:
             with monkeypatch.context() as patch:
-                patch.setattr(IcebergFormat, "swap", swap)
+                patch.setattr(its_format, "swap", swap)
                 lake.table(NAME).delete("id = 7")
         return Conflict("taken")
 
-    monkeypatch.setattr(IcebergFormat, "swap", refuse)
+    monkeypatch.setattr(its_format, "swap", refuse)
     with pytest.raises(CommitConflictError, match="attempts lost"):
         table.delete("id = 8")
     assert ids(lake.table(NAME)) == left(7)

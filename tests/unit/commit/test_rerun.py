@@ -26,7 +26,7 @@ def losing(times: int, *, retryable: bool = True, seen: list | None = None):
 
     def run(handle) -> str:
         if seen is not None:
-            seen.append(handle.metadata.current_snapshot_id)
+            seen.append(handle.current_snapshot_id)
         if left[0]:
             left[0] -= 1
             raise CommitConflictError("merge", NAME, "overtaken", retryable=retryable)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from rowlake.lake import Lake
 
+pytestmark = pytest.mark.iceberg
+
 
 @pytest.fixture(params=["2", "3"])
 def version(request: pytest.FixtureRequest) -> str:

@@ -10,7 +10,6 @@ import pytest
 
 from rowlake.commit.phases import Phase
 from rowlake.errors import CommitConflictError
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Isolation, Operation
 from rowlake.model.merge import Action, When
 from rowlake.model.outcome import Landed
@@ -23,6 +22,7 @@ from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape, staging
 from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.verbs.write import WriteOptions
+from tests.any_format import changing
 from tests.lakes import make_lake
 from tests.parts.compacting import compact
 from tests.parts.failing import stray_files
@@ -103,7 +103,7 @@ def interrupted(_: Any, *others: Callable[[], Any]) -> AbstractContextManager[No
 
 
 def by_predicate(table: Table, options: WriteOptions, clause: TaskClause, verb: str):
-    view = view_of(table.handle)
+    view = table.handle.view()
     change = RowChange(verb, (clause,), predicate=bind(below(5), view.schema))
     return change_rows(table.handle, table._engine, change, options)[1]
 
@@ -119,7 +119,7 @@ def updated(table: Table, options: WriteOptions):
 
 
 def merged(table: Table, options: WriteOptions, ids=(3, 24, 100), **more: Any):
-    view = view_of(table.handle, ref=options.branch)
+    view = table.handle.view(ref=options.branch)
     given = rows(*ids, v="new").rename_columns(["k", "p", "v"])
     with staging(table._engine, view) as place:
         # Once staged the source is not asked again: batches that were read are gone.
@@ -137,7 +137,7 @@ def found_deleted(table: Table, options: WriteOptions):
     """Delete rows that were looked for beforehand, by their positions."""
 
     def select(handle: Any) -> Selection:
-        view = view_of(handle)
+        view = handle.view()
         found = table.arrow(["_file", "_pos"], below(5), snapshot_id=view.snapshot_id)
         return Selection(bind(below(5), view.schema), found.to_batches(), view.snapshot_id)
 
@@ -150,7 +150,7 @@ def found_merged(table: Table, options: WriteOptions, *, reads_target: bool = Fa
     source = {3: "new 3", 24: "new 24", 100: "new 100"}
 
     def find(handle: Any):
-        view = view_of(handle)
+        view = handle.view()
         there = table.arrow(["_file", "_pos", "id"], snapshot_id=view.snapshot_id).to_pylist()
         places = {one["id"]: (one["_file"], one["_pos"]) for one in there}
         joined = [
@@ -354,7 +354,7 @@ def test_who_may_not_retry_does_not(tmp_path, lake, table, monkeypatch, setting)
 def test_another_schema_is_not_run_on(lake, table, monkeypatch, kind):
     def other() -> None:
         compact(lake.table(NAME))
-        with lake.table(NAME).evolve().update_schema() as update:
+        with changing(lake.table(NAME), "schema") as update:
             update.rename_column("v", "w")
 
     with interrupted(monkeypatch, other), pytest.raises(CommitConflictError, match="read"):
@@ -366,7 +366,7 @@ def test_source_rows_dealt_by_partition_meet_their_rows_under_a_new_spec(lake, m
     table = make(lake, "2", ["p"])
 
     def other() -> None:
-        with lake.table(NAME).evolve().update_spec() as update:
+        with changing(lake.table(NAME), "spec") as update:
             update.remove_field("p")
             update.add_identity("v")
         compact(lake.table(NAME))
@@ -379,7 +379,7 @@ def test_source_rows_dealt_by_partition_meet_their_rows_under_a_new_spec(lake, m
 
 def test_a_harmless_append_while_rows_are_looked_for_does_not_matter(lake, table):
     def select(handle: Any) -> Selection:
-        view = view_of(handle)
+        view = handle.view()
         found = table.arrow(["_file", "_pos"], below(5), snapshot_id=view.snapshot_id)
         lake.table(NAME).append(rows(70))
         return Selection(bind(below(5), view.schema), found.to_batches(), view.snapshot_id)

@@ -18,6 +18,7 @@ from rowlake.prune.bind import bind
 from rowlake.rowlevel import equality_writes, key_sets, strategy
 from rowlake.scan import kernel as scan
 from rowlake.verbs.write import WriteOptions
+from tests.any_format import changing
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 
 
@@ -213,7 +214,7 @@ def test_uuids_and_bytes(lake, version):
 def test_a_column_that_old_files_lack_is_null_in_them(lake, version):
     table = lake.create_table("shop.late", SALES, properties={"format-version": version})
     table.append(sales(4))
-    with table.evolve().update_schema() as update:
+    with changing(table, "schema") as update:
         update.add_column("late", StringType())
     table.append(sales(2, 4).append_column("late", pa.array(["x", None])))
     table.delete("late IS NULL AND id IN (0, 5)", deletes="equality")
@@ -224,7 +225,7 @@ def test_a_spec_that_comes_meanwhile_is_a_conflict(lake):
     table = lake.create_table("shop.race", SALES, partition_by=["bucket(2, id)"])
     table.append(sales(10))
     stale = table.handle
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.add_field("store", "identity", "store")
     table.append(sales(10, 10))
     before = files_in(table.location)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.verbs.write import WriteOptions
+from tests.any_format import changing
 from tests.lakes import make_lake, rows_of
 
 SCHEMA = pa.schema(
@@ -78,10 +79,10 @@ class History:
         self.rows = [row for row in self.rows if row not in gone]
 
     def spec(self, fields: list[tuple[str, str]]) -> None:
-        with self.table.evolve().update_spec() as update:
-            for found in self.table.spec.fields:
+        with changing(self.table, "spec") as update:
+            for found in self.table.handle.view().spec.fields:
                 update.remove_field(found.name)
-        with self.table.evolve().update_spec() as update:
+        with changing(self.table, "spec") as update:
             for column, transform in fields:
                 update.add_field(column, transform, f"{column}_{transform.partition('[')[0]}")
 

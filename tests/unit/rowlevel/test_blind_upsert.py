@@ -21,13 +21,13 @@ from rowlake.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
-from rowlake.iceberg.metadata import view_of
 from rowlake.plan.files import plan_files
 from rowlake.rowlevel import equality_writes
 from rowlake.rowlevel import equality_writes_kernel as blind_kernel
 from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.storage.files import Storage
 from rowlake.verbs.write import WriteOptions
+from tests.any_format import changing
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 
 
@@ -142,7 +142,7 @@ def test_deletes_go_to_partitions_that_keys_name_else_to_the_whole_table(lake, v
     upsert(by_key, sales(40))
     assert [found["spec_id"] for found in deletes_of(by_key)] == [0, 0, 0, 0]
     assert {found["partition"]["id_bucket"] for found in deletes_of(by_key)} == {0, 1, 2, 3}
-    assert len(by_key.handle.metadata.partition_specs) == 1
+    assert len(by_key.handle.view().specs) == 1
 
     by_other = lake.create_table(
         "shop.by_other", SALES, partition_by=["store"], properties=properties
@@ -150,8 +150,8 @@ def test_deletes_go_to_partitions_that_keys_name_else_to_the_whole_table(lake, v
     upsert(by_other, sales(40))
     upsert(by_other, sales(40))
     assert [found["spec_id"] for found in deletes_of(by_other)] == [1, 1]
-    specs = {spec.spec_id: list(spec.fields) for spec in by_other.handle.metadata.partition_specs}
-    assert (len(specs), specs[1], by_other.spec.spec_id) == (2, [], 0)
+    specs = {key: list(spec.fields) for key, spec in by_other.handle.view().specs.items()}
+    assert (len(specs), specs[1], by_other.handle.view().default_spec_id) == (2, [], 0)
     assert rows_of(by_other.arrow()) == rows_of(sales(40))
 
 
@@ -176,7 +176,7 @@ def test_data_of_every_partition_spec_is_reached(lake, version):
         properties={"format-version": version},
     )
     table.append(sales(20))
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.remove_field("id_bucket")
         update.add_field("id", "bucket[3]", "id_thirds")
     table.append(sales(20, 20))
@@ -186,7 +186,7 @@ def test_data_of_every_partition_spec_is_reached(lake, version):
     # By partition in both specs: keys name the partitions of either.
     assert {found["spec_id"] for found in deletes_of(table)} == {0, 1}
 
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.add_field("store", "identity", "store")
     table.append(sales(20, 40))
     source = changed(sales(60), "newer")
@@ -198,13 +198,13 @@ def test_data_of_every_partition_spec_is_reached(lake, version):
 def test_a_table_that_once_was_unpartitioned_is_deleted_from_globally(lake, version):
     table = lake.create_table("shop.grown", SALES, properties={"format-version": version})
     table.append(sales(20))
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.add_field("id", "bucket[2]", "id_bucket")
     table.append(sales(20, 20))
     source = changed(sales(40), "new")
     assert upsert(table, source).delete_files_added == 1
     assert rows_of(table.arrow()) == rows_of(source)
-    assert len(table.handle.metadata.partition_specs) == 2
+    assert len(table.handle.view().specs) == 2
 
 
 TYPES = {
@@ -243,7 +243,7 @@ def test_keys_inside_structs_and_identifier_fields(lake, version):
     schema = pa.schema([pa.field("who", inner, nullable=False), pa.field("v", pa.int64())])
     table = lake.create_table("shop.nested", schema, properties={"format-version": version})
     table.append([{"who": {"id": 1, "x": "a"}, "v": 1}, {"who": {"id": 2, "x": "b"}, "v": 2}])
-    with table.evolve().update_schema() as update:
+    with changing(table, "schema") as update:
         update.set_identifier_fields("who.id")
     upsert(table, [{"who": {"id": 2, "x": "c"}, "v": 20}], None)
     assert rows_of(table.arrow()) == [
@@ -305,11 +305,11 @@ def test_equal_keys_that_are_equally_late_are_an_error(table):
 def test_neighbours_are_found_across_batches(lake, size):
     table = lake.create_table("shop.cut", SALES)
     twice = pa.concat_tables([sales(9), sales(1, 4)]).sort_by("id")
-    keys = equality_writes.upsert_keys(view_of(table.handle), ["id"], "error")
+    keys = equality_writes.upsert_keys(table.handle.view(), ["id"], "error")
     with pytest.raises(CardinalityError) as caught:
         list(blind_kernel.unique_rows(twice.to_batches(max_chunksize=size), keys))
     assert caught.value.keys == ({"id": 4},)
-    keys = equality_writes.upsert_keys(view_of(table.handle), ["id"], "latest by note")
+    keys = equality_writes.upsert_keys(table.handle.view(), ["id"], "latest by note")
     later = changed(sales(9), "z")
     both = pa.concat_tables([changed(sales(9), "a"), later])
     both = both.sort_by([("id", "ascending"), ("note", "ascending")])
@@ -378,7 +378,7 @@ def test_bounds_are_kept_so_that_planning_leaves_deletes_out(lake, version):
     for first in (0, 1000, 2000):
         plain.append(sales(50, first))
     upsert(plain, changed(sales(5, 1000), "new"))
-    plan = plan_files(view_of(plain.handle), None, Storage({}))
+    plan = plan_files(plain.handle.view(), None, Storage({}))
     counts = [plan.deletes.applied_to(files, 0).counts.tolist() for files in plan.data.values()]
     assert sorted(counts[0]) == [0, 0, 0, 1]
     assert plain.arrow().num_rows == 150
@@ -429,7 +429,7 @@ def test_a_spec_that_comes_meanwhile_is_a_conflict(lake):
     table = lake.create_table("shop.race", SALES, partition_by=["bucket(2, id)"])
     table.append(sales(10))
     stale = table.handle
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.add_field("store", "identity", "store")
     table.append(sales(10, 10))
     before = files_in(table.location)
@@ -447,7 +447,7 @@ def test_two_writers_that_add_the_spec_of_global_deletes_both_land(lake):
     upsert(table, changed(sales(10), "first"))
     blind_upsert(stale, table._engine, changed(sales(10), "second"), ["id"], WriteOptions())
     assert rows_of(table.arrow()) == rows_of(changed(sales(10), "second"))
-    assert len(table.handle.metadata.partition_specs) == 2
+    assert len(table.handle.view().specs) == 2
 
 
 @pytest.mark.parametrize("call", ["add", "close"])
@@ -510,12 +510,12 @@ def test_a_spec_of_void_fields_serves_global_deletes(lake):
         "shop.void", SALES, partition_by=["store"], properties={"format-version": "1"}
     )
     table.append(sales(20))
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.remove_field("store")
     table.append(sales(20, 20))
     table.set_properties({"format-version": "2"})
     source = changed(sales(40), "new")
     result = upsert(table, source)
     assert (result.delete_files_added, deletes_of(table)[0]["spec_id"]) == (1, 1)
-    assert len(table.handle.metadata.partition_specs) == 2
+    assert len(table.handle.view().specs) == 2
     assert rows_of(table.arrow()) == rows_of(source)

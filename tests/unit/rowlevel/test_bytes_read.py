@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from rowlake.engine.spark import Engine
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.predicate import Leaf, Op
 from rowlake.plan import tasks as planning
 from rowlake.prune.bind import bind
@@ -61,7 +60,7 @@ def sizes(table) -> dict[int, int]:
 
 def both(table, ids: list[int], mode: str):
     """Return the plan of a DELETE, and its result."""
-    predicate = bind(Leaf(("id",), Op.IN, tuple(ids)), view_of(table.handle).schema)
+    predicate = bind(Leaf(("id",), Op.IN, tuple(ids)), table.handle.view().schema)
     change = RowChange("delete", (DELETE,), predicate=predicate)
     given = (table.handle, table._engine, change, WriteOptions(mode=mode))
     return explain_change(*given), change_rows(*given)[1]

@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from pyiceberg.table.sorting import NullOrder
-from pyiceberg.transforms import IdentityTransform
 
 from rowlake.engine.spark import Engine
 from rowlake.errors import CardinalityError
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.merge import Action, When
+from rowlake.model.partition import OrderBy
 from rowlake.model.predicate import Leaf, Op
 from rowlake.plan import tasks as planning
 from rowlake.prune.bind import bind
@@ -22,7 +20,9 @@ from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape, staging
 from rowlake.rowlevel.task import ChangeTask, Matching, TaskClause
+from rowlake.verbs.alter import set_sort_order
 from rowlake.verbs.write import WriteOptions
+from tests.any_format import changing, read_by_others
 from tests.lakes import files_in, make_lake, rows_of
 
 COLUMNS = pa.schema([("id", pa.int64()), ("p", pa.int32()), ("v", pa.string())])
@@ -90,7 +90,7 @@ def create(lake, way, layout=(), **properties):
 
 def run(table, way, given: pa.Table, *clauses: TaskClause, dealt: bool = False, **more):
     """Merge rows into a table; return the result."""
-    view = view_of(table.handle)
+    view = table.handle.view()
     matching = more.pop("matching", BY_ID)
     dealing = Dealing()
     if dealt:
@@ -121,7 +121,8 @@ def check(table, expected: dict[int, tuple]) -> None:
     """Compare with what another library reads, too."""
     wanted = sorted(((key, *rest) for key, rest in expected.items()), key=repr)
     assert rows_of(table.arrow()) == wanted
-    assert rows_of(table.evolve().scan().to_arrow()) == wanted
+    for found in read_by_others(table):
+        assert rows_of(found) == wanted
 
 
 def old(*ids: int) -> dict[int, tuple]:
@@ -223,7 +224,7 @@ def test_source_rows_that_are_not_eligible_match_nothing(lake, way):
 def test_a_condition_on_the_target_alone_bounds_what_matches(lake, way):
     table = create(lake, way)
     table.append(rows(1, 2, 3))
-    schema = view_of(table.handle).schema
+    schema = table.handle.view().schema
     result = run(table, way, source(1, 3), DELETE, INSERT, predicate=bind(ids_below(2), schema))
     assert counts(result) == (0, 1, 1)
     found = sorted(table.arrow()["v"].to_pylist())
@@ -335,7 +336,7 @@ def test_a_large_source_is_no_tiny_work_even_for_an_empty_table(lake, monkeypatc
 def test_files_of_an_older_spec_take_part(lake, way):
     table = create(lake, way, ("p",))
     table.append(rows(*range(12)))
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.add_field("id", "bucket[4]")
     table.append(rows(*range(12, 24)))
     given = source(*range(6, 30))
@@ -347,8 +348,7 @@ def test_files_of_an_older_spec_take_part(lake, way):
 
 def test_rewritten_files_keep_the_sort_order(lake, way):
     table = create(lake, way)
-    with table.evolve().update_sort_order() as update:
-        update.desc("v", IdentityTransform(), NullOrder.NULLS_LAST)
+    set_sort_order(table.handle, [OrderBy(("v",), ascending=False, nulls_first=False)])
     table.append(rows(*range(10)))
     table.append(rows(*range(10, 20)))
     run(table, way, source(*range(0, 40, 3), v="pre"), UPDATE, INSERT)

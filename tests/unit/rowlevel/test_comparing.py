@@ -8,7 +8,6 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.merge import Action, When
 from rowlake.rowlevel.change import change_rows
 from rowlake.rowlevel.comparing import OPERATORS, Comparison, holds
@@ -64,7 +63,7 @@ def test_a_clause_is_for_the_matches_that_compare(tmp_path, mode):
             TaskClause(When.MATCHED, Action.DELETE, comparisons=(Comparison("n", "=", "m"),)),
             TaskClause(When.NOT_MATCHED, Action.INSERT, values={"id": "k", "n": "m", "v": "v"}),
         )
-        with staging(table._engine, view_of(table.handle)) as place:
+        with staging(table._engine, table.handle.view()) as place:
             batches = pa.table(given, pa.schema(SOURCE)).to_batches()
             change = RowChange(
                 "merge",

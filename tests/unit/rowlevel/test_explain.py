@@ -26,6 +26,7 @@ from rowlake.rowlevel.staging import Shape, staging
 from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.storage.files import Storage
 from rowlake.verbs.write import view_for_write
+from tests.any_format import changing
 from tests.lakes import SALES, files_in, make_lake, sales
 
 COUNTED = ("rows_updated", "rows_deleted", "rows_inserted", "rows_copied", "rows_unchanged")
@@ -78,9 +79,9 @@ class Asked:
 
     def both(self, change: RowChange):
         change = replace(change, predicate=bind(change.predicate, self.view.schema))
-        before = files_in(self.table.location), self.table.handle.metadata_location
+        before = files_in(self.table.location), self.table.handle.version
         plan = explain_change(self.handle, self.engine, change, self.options)
-        assert (files_in(self.table.location), self.table.handle.metadata_location) == before
+        assert (files_in(self.table.location), self.table.handle.version) == before
         return plan, change_rows(self.handle, self.engine, change, self.options)[1]
 
     def merged(self, change: RowChange, rows: pa.Table, keys=("id",), *, aligned=False):
@@ -215,7 +216,7 @@ def test_rows_that_equality_deletes_hide_are_not_copied(lake, version) -> None:
 
 def test_files_of_an_older_spec(lake, version, mode) -> None:
     table = make_table(lake, version)
-    with table.evolve().update_spec() as spec:
+    with changing(table, "spec") as spec:
         spec.add_field("id", "bucket[4]")
     table = lake.table("shop.sales")
     table.append(sales(50, 300))

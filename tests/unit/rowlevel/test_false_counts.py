@@ -10,6 +10,8 @@ from rowlake.model.predicate import Leaf, Op
 from tests.lakes import SALES, rows_of, sales
 from tests.manifests import change_entries
 
+pytestmark = pytest.mark.iceberg
+
 NAME = "shop.sales"
 HUGE = 1 << 60
 

@@ -10,7 +10,6 @@ import pytest
 
 from rowlake.engine.spark import Engine
 from rowlake.errors import CardinalityError
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.schema import Schema
 from rowlake.model.values import decode, encode_partitions
 from rowlake.rowlevel import staged as room
@@ -99,7 +98,7 @@ def test_rows_lie_in_the_part_of_their_partition(lake, tmp_path, kept, partition
     del kept
     table = lake.create_table("shop.sales", SALES, partition_by=partitions)
     table.append(sales(60))
-    view = view_of(table.handle)
+    view = table.handle.view()
     names = {view.schema.paths[field.source_id][0] for field in view.spec.fields}
     pairs = tuple((name, f"k_{name}") for name in sorted(names))
     rows = sales(60).rename_columns([f"k_{name}" for name in SALES.names])
@@ -120,7 +119,7 @@ def test_rows_lie_in_the_part_of_their_partition(lake, tmp_path, kept, partition
 
 def test_null_partitions_have_a_part_too(lake, tmp_path):
     table = lake.create_table("shop.sales", SALES, partition_by=["store"])
-    view = view_of(table.handle)
+    view = table.handle.view()
     rows = pa.table({"s": pa.array([None, 1, None], pa.int32()), "id": [1, 2, 3]})
     dealing = Dealing(view.spec, view.schema, (("store", "s"),))
     made = context(tmp_path, rows, ("s",), dealing)
@@ -131,7 +130,7 @@ def test_null_partitions_have_a_part_too(lake, tmp_path):
 
 def test_a_key_beyond_the_column_is_dealt_out_without_an_error(lake, tmp_path):
     table = lake.create_table("shop.sales", SALES, partition_by=["store"])
-    view = view_of(table.handle)
+    view = table.handle.view()
     rows = pa.table({"s": pa.array([2**40, 1], pa.int64())})
     made = context(tmp_path, rows, ("s",), Dealing(view.spec, view.schema, (("store", "s"),)))
     parts = by_part(staged(made, rows), made.schema.arrow)
@@ -211,7 +210,7 @@ def test_keys_that_are_there_twice_are_refused_over_batches_and_chunks(tmp_path,
 def test_staging_is_removed_whatever_comes(lake, monkeypatch):
     monkeypatch.setattr(room, "_INLINE_BYTES", 0)
     table = lake.create_table("shop.sales", SALES)
-    view = view_of(table.handle)
+    view = table.handle.view()
     folders = []
     for is_one_machine in (True, False):
         monkeypatch.setattr(Engine, "is_one_machine", is_one_machine)

@@ -15,6 +15,7 @@ from rowlake.errors import CardinalityError, SchemaMismatchError
 from rowlake.model.transform import apply_transform
 from rowlake.rowlevel import matches, one_per_key, operation, staged
 from rowlake.verbs import source
+from tests.any_format import read_by_others
 from tests.lakes import files_in, make_lake
 
 ROWS = pa.schema([("id", pa.int64()), ("part", pa.string()), ("v", pa.int64())])
@@ -79,7 +80,7 @@ def test_rows_take_the_place_of_those_with_their_keys(lake, tmp_path, layout, mo
     result = table.upsert(file_of(tmp_path, given), keys=["id"], mode=mode)
     assert (result.rows_updated, result.rows_inserted) == (600, 400)
     expected = sorted({number: 1 if number < 600 else 2 for number in range(1600)}.items())
-    for found in (table.arrow(), table.evolve().scan().to_arrow()):
+    for found in (table.arrow(), *read_by_others(table)):
         assert sorted(pairs_of(found)) == expected
     again = table.upsert(file_of(tmp_path, given), keys=["id"], mode=mode)
     assert (again.rows_unchanged, again.snapshot_id) == (1000, None)
