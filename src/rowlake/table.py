@@ -232,7 +232,7 @@ class Table(Maintenance):
 
     @says_where_it_ran
     def delete(self, where: str | Predicate, **options: Any) -> Result:
-        """Delete the rows for which a condition is TRUE.
+        """Delete the rows for which a condition is TRUE; subqueries may name other tables.
 
         `mode` is `auto` (decided per file), `copy-on-write` or `merge-on-read`; `isolation` is
         `serializable` or `snapshot`; `branch` as for every write. `deletes="equality"` takes

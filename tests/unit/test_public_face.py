@@ -92,5 +92,16 @@ def test_looks_from_the_command_line_load_what_they_need(tmp_path, command) -> N
     assert loaded & (NOT_FOR_FILES if "files" in command else NOT_FOR_LOOKS) == set()
 
 
+def test_rows_are_deleted_without_loading_spark_or_statements(tmp_path) -> None:
+    with make_lake(tmp_path) as lake:
+        lake.create_namespace("ns")
+        lake.create_table("ns.t", SALES).append(sales(3))
+    code = (
+        f"import rowlake\nwith rowlake.connect({str(tmp_path)!r}) as lake:\n"
+        "    assert lake.table('ns.t').delete('ns.t.id = 1').rows_deleted == 1"
+    )
+    assert loaded_after(code) & {"pyspark", "rowlake.sql"} == set()
+
+
 def test_errors_are_caught_without_loading_the_rest() -> None:
     assert modules_after("from rowlake import CommitConflictError").isdisjoint(HEAVY)
