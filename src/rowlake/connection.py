@@ -35,7 +35,7 @@ def connect(
     - `catalog`: None (SQLite inside the warehouse), a name from PyIceberg's configuration, a dict
       of PyIceberg catalog properties, a PyIceberg `Catalog`, or `"filesystem"`;
     - `spark`: a session of yours, classic or Connect; else the active one; else a local one that
-      is made at the first need.
+      is made at first use.
     """
     opened = open_catalog(warehouse, catalog)
     planner = SourcePlanner(_source_defaults(opened, catalog))

@@ -183,7 +183,7 @@ class Maintenance:
         branch: str = "main",
         dry_run: bool = False,
     ) -> manifests.RewriteManifestsReport:
-        """Write the manifests of a spec anew, few of them and clustered by partition.
+        """Rewrite the manifests of a spec: few of them, clustered by partition.
 
         The current spec by default; `sort_by` names the partition fields to cluster by.
         """

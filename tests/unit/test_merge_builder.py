@@ -220,12 +220,12 @@ def test_a_branch_is_a_part_of_the_name(monkeypatch, lake, verb) -> None:
         ),
         (
             lambda t: t.merge(ROWS, on=["id"], brunch="b"),
-            "There is no option brunch; there are: branch, deletes, isolation, mode, progress, "
-            "properties, stage_only.",
+            "Unknown option brunch (expected one of: branch, deletes, isolation, mode, progress, "
+            "properties, stage_only).",
         ),
         (
             lambda t: t.merge(ROWS, on=["id"], isolation="none"),
-            "There is no isolation level 'none'; there are: serializable, snapshot.",
+            "Unknown isolation level 'none' (expected one of: serializable, snapshot).",
         ),
         (
             lambda t: t.merge(ROWS, on=["id"]).when_matched_update({}),
@@ -272,8 +272,8 @@ def test_a_branch_is_a_part_of_the_name(monkeypatch, lake, verb) -> None:
         ),
         (
             lambda t: t.update({"a": 1}, nope=True),
-            "There is no option nope; there are: branch, deletes, isolation, mode, progress, "
-            "properties, stage_only.",
+            "Unknown option nope (expected one of: branch, deletes, isolation, mode, progress, "
+            "properties, stage_only).",
         ),
     ],
 )

@@ -41,7 +41,7 @@ def commit_updates(
 
     A staged table is created by it. Where the answer of the catalog is lost, the table is
     looked at: a snapshot of ours in it proves that the commit landed. In a transaction the commit
-    waits, and `origin` with it: what can make it anew.
+    waits, and `origin` with it: what can make it again.
     """
     validate_updates(updates, handle.metadata.properties)
     held = holding(handle)

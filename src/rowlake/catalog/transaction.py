@@ -66,7 +66,7 @@ _CHANGES = frozenset(
 
 @dataclass(frozen=True)
 class HeldCommit:
-    """One commit that waits; `origin` can make it anew on another head (None: nothing can)."""
+    """One commit that waits; `origin` can make it again on another head (None: nothing can)."""
 
     updates: tuple[TableUpdate, ...]
     requirements: tuple[TableRequirement, ...]
@@ -253,7 +253,7 @@ class HoldingBackend:
         updates: Sequence[TableUpdate],
         requirements: Sequence[TableRequirement],
     ) -> IcebergHandle:
-        """Hold a commit back that nothing can make anew."""
+        """Hold a commit back that nothing can make again."""
         return self.catalog.hold(handle, HeldCommit(tuple(updates), tuple(requirements)))
 
 

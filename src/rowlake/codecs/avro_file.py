@@ -95,7 +95,7 @@ def _try_datafusion(
 ) -> pa.Table | None:
     """Return what DataFusion decodes, None where it fails or takes far too long.
 
-    DataFusion loops for ever over rows that run beyond their block. It cannot be stopped then,
+    DataFusion loops forever over rows that run beyond their block. It cannot be stopped then,
     so it runs in a thread of its own that is left behind, and the file is not given to it again.
     """
     import_module("datafusion")  # which may take long by itself, on a busy machine
@@ -175,7 +175,7 @@ def decode_datafusion(
     path: str, header: Header, location: str, keep: Collection[int] | None = None
 ) -> pa.Table:
     """Decode a local file with DataFusion; its columns may come in several chunks."""
-    # Heavy, and not needed where manifests are few and small: loaded at the first need.
+    # Heavy, and not needed where manifests are few and small: loaded at first use.
     from datafusion import SessionConfig, SessionContext
 
     config = SessionConfig().with_target_partitions(1).with_batch_size(DATAFUSION_BATCH_ROWS)

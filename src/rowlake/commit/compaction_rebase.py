@@ -199,7 +199,7 @@ class Carry:
         return None if self.locate is None else self.locate(part, rows)
 
     def _still_reached(self, part: RewrittenPart) -> bool:
-        """Tell whether new equality deletes reach the outputs as they reach the sources."""
+        """Return whether new equality deletes reach the outputs as they reach the sources."""
         if self.change.data_sequence_number is None:
             return False
         places = {(source.spec_id, source.partition) for source in part.sources}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rowlake.commit.phases import Phase, reached
 from rowlake.commit.retry import Patience, retry_policy
-from rowlake.commit.same_table import MADE_ANEW, is_made_anew, swap_unless_upgraded
+from rowlake.commit.same_table import RECREATED, is_recreated, swap_unless_upgraded
 from rowlake.errors import RowlakeError
 from rowlake.model.outcome import Conflict, Landed, Outcome
 
@@ -107,8 +107,8 @@ class CommitLoop:
                 return Refused("another writer created a table of that name", retryable=False)
             return handle
         newest = handle.format.refresh(handle)
-        if is_made_anew(handle, newest):
-            return Refused(MADE_ANEW, retryable=False)
+        if is_recreated(handle, newest):
+            return Refused(RECREATED, retryable=False)
         if self.branch in handle.refs and self.branch not in newest.refs:
             return Refused(f"branch {self.branch} was dropped meanwhile", retryable=False)
         return newest

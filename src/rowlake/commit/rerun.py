@@ -5,7 +5,7 @@ refused commit has left nothing behind. Each run plans on the newest head, so wh
 operation means after the other's commit: racing inserts of one key end as one row.
 
 Which conflicts are worth it is the verb's to say (`Allows`). All others, and any where the table
-was made anew or has another schema by now, are raised.
+was recreated or has another schema by now, are raised.
 """
 
 from __future__ import annotations
@@ -88,5 +88,5 @@ def rerun_on_conflict(
 
 
 def _is_same_table(read: TableHandle, newest: TableHandle) -> bool:
-    """Tell whether what was bound to the columns of one table fits the other."""
+    """Return whether what was bound to the columns of one table fits the other."""
     return (read.uuid, read.schema_id) == (newest.uuid, newest.schema_id)

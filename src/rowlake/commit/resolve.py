@@ -1,7 +1,7 @@
 """A change by filter or by partition becomes a change of named files, for one head.
 
 Comes in: a `Change` with `remove_where` or `replaced_partitions`. Goes out: the same with
-`removed_data` filled from the files that the head has. Done anew for each attempt, since a head
+`removed_data` filled from the files that the head has. Done again for each attempt, since a head
 that moved may hold other files.
 """
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 Outcomes = TypeVar("Outcomes")
 
-MADE_ANEW = "another writer dropped the table and made one of the same name"
+RECREATED = "another writer dropped the table and made one of the same name"
 
 
-def is_made_anew(read: TableHandle, newest: TableHandle) -> bool:
-    """Tell whether a name means another table by now, which nothing may be committed to."""
+def is_recreated(read: TableHandle, newest: TableHandle) -> bool:
+    """Return whether a name means another table by now, which nothing may be committed to."""
     return read.uuid != newest.uuid
 
 

@@ -3,7 +3,7 @@
 Comes in: a `HoldingCatalog` with the commits that wait. Goes out: `AllLanded`, `Conflict`,
 `Unknown`, or `Overtaken` where what another writer did forbids one of them. After a lost race each
 table's commits are checked against what landed since the transaction first read the table, and made
-anew on top of it under the same snapshot ids; data files are used again.
+again on top of it under the same snapshot ids; data files are used again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rowlake.catalog.transaction import HeldCommit, after_commit
 from rowlake.commit.data import Commit
 from rowlake.commit.loop import Refused
 from rowlake.commit.retry import Patience, retry_policy
-from rowlake.commit.same_table import MADE_ANEW, is_made_anew, swap_unless_upgraded
+from rowlake.commit.same_table import RECREATED, is_recreated, swap_unless_upgraded
 from rowlake.commit.validate import Breach, find_breach
 from rowlake.errors import InternalError, RowlakeError
 from rowlake.model.outcome import Conflict, Landed
@@ -74,7 +74,7 @@ class TransactionCommit:
                     return overtaken
 
     def may_have_landed(self, error: BaseException) -> bool:
-        """Tell whether an error (Ctrl-C, say) cut off the swap; those of rowlake never do."""
+        """Return whether an error (Ctrl-C, say) cut off the swap; those of rowlake never do."""
         return self.is_swapping and not isinstance(error, RowlakeError)
 
     def _swap(self, tables: list[HeldTable]) -> ManyOutcome:
@@ -91,7 +91,7 @@ class TransactionCommit:
         return found
 
     def _rebase(self, table: HeldTable) -> Overtaken | None:
-        """Make a table's commits anew on top of what it is now; say which cannot be."""
+        """Make a table's commits again on top of what it is now; say which cannot be."""
         newest = refresh(table.base)
         if not _has_moved(table, newest):
             return None
@@ -115,8 +115,8 @@ class TransactionCommit:
         """Return one commit for `handle`: the newest table with the commits before it."""
         held = table.commits[number]
         commit = held.origin
-        if is_made_anew(table.read, newest):
-            return Refused(MADE_ANEW)
+        if is_recreated(table.read, newest):
+            return Refused(RECREATED)
         if not isinstance(commit, Commit):
             return held
         commit.storage.delete(commit.attempted)
@@ -170,7 +170,7 @@ def _refusal(breach: Breach) -> Refused:
 
 
 def _copies_row_ids(change: Change, own: set[str], newest: TableHandle) -> bool:
-    """Tell whether a change wrote rows of the transaction's own files again (spec, Row Lineage).
+    """Return whether a change wrote rows of the transaction's own files again (spec, Row Lineage).
 
     Such copies carry the row ids and sequence numbers that those rows had before the race was lost.
     """

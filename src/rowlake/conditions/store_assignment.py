@@ -103,7 +103,8 @@ def _target(target: Sequence[TargetColumn], how: StoreAssignment, name: str) -> 
             return column
     known = shown(column.name for column in target)
     raise SchemaMismatchError(
-        f"Cannot write to {how.table}: it has no column {name}; there are {known}.", column=name
+        f"Cannot write to {how.table}: it has no column {name} (expected one of: {known}).",
+        column=name,
     )
 
 

@@ -61,7 +61,7 @@ def _merged(
 
 
 def _joined(merging: Merging, run: Run[T]) -> T:
-    """Do a MERGE by a join of Spark, made anew where a compaction moved the rows that it found."""
+    """Do a MERGE by a join of Spark, run again where a compaction moved the rows that it found."""
     target, source = merging.target, merging.source
 
     def find(handle: TableHandle) -> T:
@@ -73,7 +73,7 @@ def _joined(merging: Merging, run: Run[T]) -> T:
 
 
 def _may_be_unneeded(error: Exception) -> bool:
-    """Tell whether an error may come from a value that no row needs.
+    """Return whether an error may come from a value that no row needs.
 
     By key, values are evaluated for every source row, also for those that no clause uses; the
     join evaluates them only where they are used, and raises where the error is real.

@@ -310,7 +310,7 @@ def _task_clause(
 
 
 def _compares(merging: Merging, one: Compared, types: dict[str, str]) -> bool:
-    """Tell whether tasks compare a column and a text of the source as Spark would."""
+    """Return whether tasks compare a column and a text of the source as Spark would."""
     return _comparison_type(merging, one, types) is not None
 
 
@@ -386,7 +386,7 @@ def _key_type(target: str, source: str, arrow: pa.DataType) -> pa.DataType | Non
 
 
 def _dealing(merging: Merging, matching: Matching) -> Dealing:
-    """Return how source rows are dealt out: by the target's partitions, where keys say them.
+    """Return how source rows are distributed: by the target's partitions, where keys say them.
 
     Not by floating-point numbers: zeros of both signs are one key in two partitions.
     """

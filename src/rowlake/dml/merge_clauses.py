@@ -107,7 +107,7 @@ def prepared(target: RowTarget, statement: Merge, source: MergeSource, arguments
 
 
 def _reads_target(statement: Merge, target: RowTarget, source: MergeSource) -> bool:
-    """Tell whether a query of the statement may name the target; too often rather than too rarely.
+    """Return whether a query of the statement may name the target; rather once too often.
 
     A DataFrame is what it was when it was made, whatever it was made of.
     """

@@ -76,7 +76,7 @@ def operands(whole: str, tokens: Sequence[Token]) -> tuple[str, str, str] | None
 
 
 def is_comparable(operator: str, target: str, source: str) -> bool:
-    """Tell whether values of two types of Spark compare here as they do in Spark."""
+    """Return whether values of two types of Spark compare here as they do in Spark."""
     if target in _INTEGERS and source in _INTEGERS:
         return True
     if target != source:

@@ -72,7 +72,7 @@ class TableSource:
         self._engine, self._handle, self._moment = engine, handle, moment
 
     def is_of(self, handle: TableHandle) -> bool:
-        """Tell whether the rows are those of some table."""
+        """Return whether the rows are those of some table."""
         return _is_same(self._handle, handle)
 
     @cached_property

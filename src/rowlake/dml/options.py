@@ -38,7 +38,7 @@ def known_options(given: Mapping[str, Any], kind: type, *more: str) -> dict[str,
     for name in given:
         if name not in known:
             raise InvalidStatementError(
-                f"There is no option {name}; there are: {', '.join(sorted(known))}."
+                f"Unknown option {name} (expected one of: {', '.join(sorted(known))})."
             )
     return dict(given)
 
@@ -48,5 +48,5 @@ def _isolation(text: Any) -> Isolation:
         return Isolation(text)
     except ValueError as error:
         raise InvalidStatementError(
-            f"There is no isolation level {text!r}; there are: serializable, snapshot."
+            f"Unknown isolation level {text!r} (expected one of: serializable, snapshot)."
         ) from error

@@ -86,7 +86,7 @@ def _updated(
 
 
 def _selects_any(target: RowTarget, statement: Update) -> bool:
-    """Tell whether there is a row to update: a value that no row gets cannot be wrong."""
+    """Return whether there is a row to update: a value that no row gets cannot be wrong."""
     text = f"SELECT 1 FROM {quote_parts(statement.name)} AS {quote(target.visible)}"
     condition = target.short(statement.where or "TRUE")
     rows = run_query(target.lookup, f"{text} WHERE {condition} LIMIT 1")

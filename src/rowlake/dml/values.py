@@ -47,7 +47,7 @@ def constants_of(
 
 
 def is_sparks(error: Exception) -> bool:
-    """Tell whether an error came of Spark's evaluating a value."""
+    """Return whether an error came of Spark's evaluating a value."""
     return type(error).__module__.startswith("pyspark.errors")
 
 

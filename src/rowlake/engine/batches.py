@@ -78,7 +78,7 @@ def _rows_per_batch(asked: str | None) -> int:
 
 
 def _set(spark: Any, rows: int) -> bool:
-    """Tell whether the session takes the settings; some servers let nobody change any."""
+    """Return whether the session takes the settings; some servers let nobody change any."""
     try:
         spark.conf.set(ROWS, str(rows))
         spark.conf.set(BYTES, str(UNLIMITED))

@@ -181,7 +181,7 @@ def _column(path: tuple[str, ...], schema: pa.Schema) -> pa.Field | None:
 
 
 def _fits(value: Any, field: pa.Field) -> bool:
-    """Tell whether a value means the same here and in Spark; instants must say their zone."""
+    """Return whether a value means the same here and in Spark; instants must say their zone."""
     if value is None:
         return False
     if isinstance(value, datetime.datetime):

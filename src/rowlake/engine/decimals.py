@@ -1,7 +1,7 @@
 """Decimals on their way from Spark to Python: as whole numbers of their last place.
 
-Spark makes Arrow's decimals by way of objects and big integers, value by value. With up to 15
-digits the whole number comes out exactly by way of a double: dividing by a power of ten and
+Spark makes Arrow's decimals through objects and big integers, value by value. With up to 15
+digits the whole number comes out exactly through a double: dividing by a power of ten and
 multiplying by it again errs by less than a quarter, and rounding takes that away. Imports pyspark.
 """
 

@@ -91,6 +91,6 @@ def _python_part(text: str) -> str:
 
 
 def is_spark_error(error: BaseException) -> bool:
-    """Tell whether this is one of the exceptions that PySpark, py4j or gRPC raise."""
+    """Return whether this is one of the exceptions that PySpark, py4j or gRPC raise."""
     module: Any = type(error).__module__
     return str(module).split(".")[0] in {"pyspark", "py4j", "grpc"}

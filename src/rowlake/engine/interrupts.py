@@ -128,5 +128,5 @@ def _hang_up(client: Any) -> int | None:
 
 
 def _tells_more(record: logging.LogRecord) -> bool:
-    """Tell whether a record says more than Py4J's, with a stack, that there was a Ctrl-C."""
+    """Return whether a record says more than Py4J's, with a stack, that there was a Ctrl-C."""
     return record.msg != "KeyboardInterrupt while sending command."

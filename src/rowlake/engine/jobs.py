@@ -38,7 +38,7 @@ _UNSEEN_TASKS_SECONDS = 1.0
 
 
 def is_remote(spark: SparkSession) -> bool:
-    """Tell whether this is a Spark Connect session."""
+    """Return whether this is a Spark Connect session."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 

@@ -25,7 +25,7 @@ MAX_BYTES = 32 * 1024 * 1024
 
 
 def is_tiny(tasks: Sequence[Any], size_in_bytes: int | None) -> bool:
-    """Tell whether starting a Spark job would cost more than the work itself."""
+    """Return whether starting a Spark job would cost more than the work itself."""
     few = files_of(tasks) <= MAX_FILES
     return not tasks or (few and size_in_bytes is not None and size_in_bytes <= MAX_BYTES)
 

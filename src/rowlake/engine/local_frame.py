@@ -1,4 +1,4 @@
-"""Rows that the driver has, as a DataFrame of which Java hears only when it must.
+"""Driver-side rows as a DataFrame, sent to the JVM lazily.
 
 Most statements that change rows give one row of counts, at which nobody looks, or which is only
 collected: to build it in Java and to fetch it back would take longer than many a small DELETE.

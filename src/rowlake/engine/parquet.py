@@ -13,7 +13,7 @@ one. So this module answers only where either way gives the right rows, and None
 Not for uuid, fixed, time, nanoseconds, unknown and variant, nor for columns with defaults, nor
 for metadata columns, nor for names that Iceberg's Java writers change in Parquet files.
 
-Spark gets regular files only: it reads a folder as all the files in it, waits for ever for a named
+Spark gets regular files only: it reads a folder as all the files in it, waits forever for a named
 pipe, and says of a missing file no more than a Java trace. It lists every file by itself, so one
 more question per file costs little.
 """
@@ -68,7 +68,7 @@ def read_parquet(
 
 
 def _is_openable(location: str) -> bool:
-    """Tell whether Spark opens it: a local path, and no name that its listing hides."""
+    """Return whether Spark opens it: a local path, and no name that its listing hides."""
     parts = split(location)
     name = location.rsplit("/", 1)[-1]
     return parts.is_local and not parts.authority and not name.startswith(("_", "."))
@@ -110,7 +110,7 @@ def _reads_by_id(spark: SparkSession) -> bool:
 
 
 def _resolves(schema: Schema, history: Sequence[Schema], *, by_id: bool) -> bool:
-    """Tell whether names (or ids, with filters by name) lead to the same fields in all files."""
+    """Return whether names (or ids, with filters by name) lead to the same fields in all files."""
     names = _owners(history)
     lowered = [tuple(part.lower() for part in path) for path, _ in schema.walk()]
     if len(set(lowered)) < len(lowered):

@@ -54,12 +54,12 @@ def presented_schema(schema: pa.Schema, *, has_time: bool = True) -> pa.Schema:
 
 
 def is_uuid(field: pa.Field) -> bool:
-    """Tell whether a column holds uuids, by its metadata or Arrow's extension type."""
+    """Return whether a column holds uuids, by its metadata or Arrow's extension type."""
     return type_name(field) == "uuid" or field.type == pa.uuid()
 
 
 def is_variant(field: pa.Field) -> bool:
-    """Tell whether a column holds variants, as a struct of their two parts."""
+    """Return whether a column holds variants, as a struct of their two parts."""
     return type_name(field) == "variant" and pa.types.is_struct(field.type)
 
 

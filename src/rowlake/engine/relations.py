@@ -86,7 +86,7 @@ def parquet_relation(df: DataFrame) -> ParquetRelation | None:
 
 
 def _may_be_plain(df: Any) -> bool:
-    """Tell whether a plan is a scan below renamings; other plans are not worth optimizing."""
+    """Return whether a plan is a scan below renamings; other plans are not worth optimizing."""
     plan = df._jdf.queryExecution().analyzed()
     while _class(plan) in _TRANSPARENT:
         plan = plan.child()
@@ -108,7 +108,7 @@ def _items(sequence: Any) -> list[Any]:
 
 
 def _is_plain(relation: Any) -> bool:
-    """Tell whether a relation is of Parquet files that are all of one layout, with no options."""
+    """Return whether a relation is of Parquet files that are all of one layout, with no options."""
     if _class(relation) != _FILES or _class(relation.fileFormat()) != _PARQUET:
         return False
     if not relation.partitionSchema().isEmpty():

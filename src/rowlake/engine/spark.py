@@ -65,7 +65,7 @@ class Spread:
 
 
 class Engine:
-    """Runs kernels; holds the Spark session, which is made at the first need.
+    """Runs kernels; holds the Spark session, which is made at first use.
 
     `progress` is what jobs use that are not told otherwise. With a `source_planner` the session
     knows `spark.read.format("rowlake")` (`rowlake.engine.datasource`).
@@ -357,7 +357,7 @@ def _brought_together(df: DataFrame, spread: Spread) -> DataFrame:
 
 @cache
 def _frames_type() -> Any:
-    # A type, not its text, which Spark would parse anew for each job. pyspark is loaded by now.
+    # A type, not its text, which Spark would parse again for each job. pyspark is loaded by now.
     from rowlake.engine.types import spark_schema
 
     return spark_schema(FRAMES)

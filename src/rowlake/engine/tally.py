@@ -66,7 +66,7 @@ def untallied() -> Iterator[None]:
 
 
 def is_tallied() -> bool:
-    """Tell whether a count is open."""
+    """Return whether a count is open."""
     return bool(_open.get())
 
 

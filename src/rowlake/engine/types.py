@@ -35,7 +35,7 @@ _SIMPLE = {
 
 
 def has_time_type(spark: Any) -> bool:
-    """Tell whether both this PySpark and the session know the TIME type.
+    """Return whether both this PySpark and the session know the TIME type.
 
     Spark 4.1 has it behind a setting that is off unless someone turns it on.
     """

@@ -235,7 +235,7 @@ class _StillArchive:
 
 
 def still_archives(python_path: str) -> None:
-    """Keep Python from reading Spark's archives anew for every task.
+    """Keep Python from reading Spark's archives again for every task.
 
     PySpark calls `importlib.invalidate_caches()` at the start of each task, on which every zip
     importer reads its archive's whole directory again: pyspark.zip, py4j's zip and Spark's core

@@ -83,7 +83,7 @@ class ManifestCache:
         return _select(table, layout)
 
     def has(self, key: ManifestKey, layout: pa.Schema) -> bool:
-        """Tell whether `find` is likely to find a table, without reading any file."""
+        """Return whether `find` is likely to find a table, without reading any file."""
         table = self.held(key)
         if table is not None:
             return _holds(table, layout)

@@ -95,8 +95,8 @@ def transform_for(field: NestedField, text: str) -> Any:
 
 def _unknown_transform(text: str) -> InvalidStatementError:
     return InvalidStatementError(
-        f"There is no partition transform {text}. There are: {', '.join(TRANSFORMS)}; bucket and "
-        "truncate take a number."
+        f"Unknown partition transform {text} (expected one of: {', '.join(TRANSFORMS)}). bucket "
+        "and truncate take a number."
     )
 
 

@@ -1,6 +1,6 @@
-"""Manifests of one partition spec, written anew: the same live files, clustered by partition.
+"""Manifests of one partition spec, rewritten: the same live files, clustered by partition.
 
-Comes in: a manifest list as a table, and which of its manifests to write anew. Goes out: the rows
+Comes in: a manifest list as a table, and which of its manifests to rewrite. Goes out: the rows
 that leave the list and the rows that come instead. Invariants:
 
 - every live entry goes on once, as EXISTING, with its snapshot id, both sequence numbers and its
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Clustering:
-    """Which manifests to write anew: those of a spec; `sort_by` names partition fields (or none).
+    """Which manifests to rewrite: those of a spec; `sort_by` names partition fields (or none).
 
     Entries are sorted by these fields first, then by the other ones in the spec's order. With
-    `always` manifests that are fine are written anew too, so that entries of removed files go.
+    `always` manifests that are fine are rewritten too, so that entries of removed files go.
     """
 
     spec_id: int
@@ -54,7 +54,7 @@ class RewrittenManifests:
     written: tuple[str, ...] = ()
 
     def fits(self, listed: pa.Table) -> bool:
-        """Tell whether everything that is replaced is (still) in a list."""
+        """Return whether everything that is replaced is (still) in a list."""
         return bool(pc.all(pc.is_in(self.replaced["location"], listed["location"])).as_py())
 
     def kept(self, listed: pa.Table) -> pa.Table:
@@ -72,7 +72,7 @@ class UnwrittenStorage(Storage):
 def rewrite_manifests(
     target: ManifestSet, listed: pa.Table, clustering: Clustering, *, dry_run: bool = False
 ) -> RewrittenManifests:
-    """Write the manifests of a spec anew, those of data and those of deletes.
+    """Rewrite the manifests of a spec, those of data and those of deletes.
 
     Where all are fine nothing is replaced. A dry run counts what would be, and writes nothing.
     """
@@ -115,8 +115,8 @@ def _sorted_entries(
     entries = target.rewritten_entries(entries, pa.repeat(pa.scalar(False), entries.num_rows))
     if not clustering.always and _is_clustered(group, [ranks[at] for at in first], found.num_rows):
         content = group["content"][0].as_py()
-        anew = _unwritten(target).write(entries, clustering.spec_id, content)
-        if anew.num_rows == group.num_rows:
+        rewritten = _unwritten(target).write(entries, clustering.spec_id, content)
+        if rewritten.num_rows == group.num_rows:
             return None
     return entries
 
@@ -128,7 +128,7 @@ def sort_positions(view: TableView, clustering: Clustering) -> list[int]:
 
 
 def _is_clustered(group: pa.Table, keys: Sequence[np.ndarray], count: int) -> bool:
-    """Tell whether no manifest's partitions reach into another's; they may share one at an end."""
+    """Return whether manifests' partitions do not overlap; they may share one at an end."""
     live = pc.add(group["added_files_count"], group["existing_files_count"])
     if live.null_count or pc.sum(live).as_py() != count:
         return False

@@ -68,7 +68,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Definition:
-    """What a new table is made of; field ids are given anew."""
+    """What a new table is made of; field ids are assigned again."""
 
     schema: Schema
     spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC
@@ -96,8 +96,8 @@ def new_metadata(definition: Definition, location: str) -> TableMetadata:
 def _check_format_version(text: str) -> None:
     if not text.strip().isdigit() or int(text) not in FORMAT_VERSIONS:
         raise UnsupportedFeatureError(
-            f"There is no format version {text} here: rowlake writes "
-            f"{', '.join(map(str, FORMAT_VERSIONS))}."
+            f"Unsupported format version {text} "
+            f"(supported: {', '.join(map(str, FORMAT_VERSIONS))})."
         )
 
 
@@ -162,7 +162,7 @@ def validate(requirements: Sequence[TableRequirement], base: TableMetadata | Non
 
 
 def _is_of_a_new_ref(requirement: TableRequirement, base: TableMetadata | None) -> bool:
-    """Tell whether a ref is required not to be there, and is not.
+    """Return whether a ref is required not to be there, and is not.
 
     PyIceberg lets the first snapshot of a table go to main only; Java begins branches with it.
     """

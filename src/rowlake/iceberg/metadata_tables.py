@@ -55,7 +55,7 @@ def metadata_table(
         manifests = _every_manifest(handle, storage) if is_all else _manifests_of(view, storage)
         return file_table(wanted, handle, view, manifests, storage)
     raise InvalidStatementError(
-        f"There is no metadata table {name}. There are: {', '.join(sorted(METADATA_TABLES))}."
+        f"Unknown metadata table {name} (expected one of: {', '.join(sorted(METADATA_TABLES))})."
     )
 
 

@@ -32,7 +32,8 @@ class Given:
         for name in self._options:
             if name not in known:
                 raise InvalidStatementError(
-                    f"{procedure} has no option {name}; there are: {', '.join(sorted(known))}."
+                    f"{procedure} has no option {name} "
+                    f"(expected one of: {', '.join(sorted(known))})."
                 )
 
     def __contains__(self, name: str) -> bool:

@@ -82,7 +82,7 @@ def refusing_too_complex(text: str | None = None) -> Iterator[None]:
 
 
 def is_too_complex(error: Exception) -> bool:
-    """Tell whether a statement was nested too deep for Spark's stack, or for Python's.
+    """Return whether a statement was nested too deep for Spark's stack, or for Python's.
 
     Only the beginning of the text is looked at: further on it may quote values.
     """
@@ -101,7 +101,7 @@ def _too_complex(text: str | None) -> InvalidStatementError:
 
 
 def is_unknown_column(error: Exception) -> bool:
-    """Tell whether Spark refused a name of a column."""
+    """Return whether Spark refused a name of a column."""
     return type(error).__name__ in _ANALYSIS and _COLUMN.search(_beginning(error)) is not None
 
 

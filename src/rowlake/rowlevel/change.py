@@ -66,7 +66,7 @@ _SETTINGS = {"delete": "delete", "update": "update", "merge": "merge", "upsert":
 def change_rows(
     handle: TableHandle, engine: Engine, change: RowChange, options: WriteOptions
 ) -> tuple[TableHandle, Result]:
-    """Run an operation; planned anew, where it may be, when another commit forbids this one.
+    """Run an operation; replanned, where it may be, when another commit forbids this one.
 
     A compaction changes no rows, so after one each operation is: its source is staged, or a
     predicate. Only rows that were found by position must be found again by who found them
@@ -91,9 +91,9 @@ def find_again(
     *,
     reads_target: bool = False,
 ) -> T:
-    """Find rows by position and change them; after a compaction, which moved them, once more.
+    """Find rows by position and change them; after a compaction, which moved them, again.
 
-    `reads_target`: what they are changed to was read from the table before, and is not anew.
+    `reads_target`: what they are changed to was read from the table before, and is not read again.
     """
     allows = by_nothing_else(options.branch) if reads_target else by_same_rows
     return rerun_on_conflict(handle, find, allows=allows)

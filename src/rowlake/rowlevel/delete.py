@@ -55,7 +55,7 @@ def delete(
     select: Callable[[TableHandle], Selection],
     options: WriteOptions,
 ) -> tuple[TableHandle, Result]:
-    """Delete the rows that `select` chooses of a table; asked anew where these were moved.
+    """Delete the rows that `select` chooses of a table; asked again where these were moved.
 
     `Selection.predicate` also tells which concurrent changes conflict.
     """

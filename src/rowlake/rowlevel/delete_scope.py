@@ -53,7 +53,7 @@ def delete_scope(
     """Return where deletes by these columns go; `asked` is one of `SCOPES`."""
     if asked not in SCOPES:
         raise InvalidStatementError(
-            f"There is no scope {asked!r} of deletes; there are: {', '.join(SCOPES)}."
+            f"Unknown scope {asked!r} of deletes (expected one of: {', '.join(SCOPES)})."
         )
     used = _used_specs(view, storage)
     undetermined = [spec for spec in used if not _is_determined(spec, field_ids)]
@@ -77,7 +77,7 @@ def _used_specs(view: TableView, storage: Storage) -> list[PartitionSpec]:
 
 
 def _is_determined(spec: PartitionSpec, field_ids: tuple[int, ...]) -> bool:
-    """Tell whether a key names one partition; one of no partitions belongs to the whole table."""
+    """Return whether a key names one partition; one of no partitions belongs to the whole table."""
     sources = {field.source_id for field in spec.fields if field.transform != "void"}
     return bool(sources) and sources <= set(field_ids)
 

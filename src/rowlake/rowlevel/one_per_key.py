@@ -1,6 +1,6 @@
 """Staged rows in any order -> staged rows sorted by their keys, one for each.
 
-Comes in: what tasks staged as they read the source, dealt out by partition and by slices of the
+Comes in: what tasks staged as they read the source, distributed by partition and by slices of the
 keys. Goes out: rows of `STAGED` again. A unit has all rows of its keys, and fits into the memory
 of a task, so it is sorted there as a whole.
 """
@@ -59,7 +59,7 @@ def slices_for(size_in_bytes: int) -> int:
 
 
 def are_small(units: list[Unit]) -> bool:
-    """Tell whether each unit fits into the memory of a task."""
+    """Return whether each unit fits into the memory of a task."""
     return all(unit.size_in_bytes <= _MOST_PARTS * PART_BYTES for unit in units)
 
 
@@ -71,7 +71,7 @@ def unit_tasks(units: list[Unit], slots: int) -> list[tuple[Unit, ...]]:
 
 
 def stage_units(context: StageContext, units: tuple[Unit, ...]) -> Iterator[pa.RecordBatch]:
-    """Stage the rows of units anew; yield rows of `STAGED`, or raise as `unique_rows` does."""
+    """Stage the rows of units again; yield rows of `STAGED`, or raise as `unique_rows` does."""
     assert context.unique is not None
     storage, order = Storage(context.io_properties), key_order(context.unique)
     for unit in units:

@@ -68,7 +68,7 @@ class RowChange:
       and UPDATE, what ON says of the target alone);
     - `rejects_matches`: a match is an error;
     - `snapshot_id`: what positions were found at; None where rows are matched by value;
-    - `reruns`: plan anew where any commit that landed meanwhile forbids this one, not only one that
+    - `reruns`: replan where any concurrent commit forbids this one, not only one that
       changed no rows (a compaction). Not for a source that was read from the target;
     - `reads_target`: staged values were read from the target itself, so they hold only as long as
       its rows stay what they are.

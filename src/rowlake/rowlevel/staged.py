@@ -1,6 +1,6 @@
 """Source rows, staged once: read by the tasks that change the target.
 
-Comes in: batches of source rows, and how they are dealt out to parts. Goes out: one row of `STAGED`
+Comes in: batches of source rows, and how they are split into parts. Goes out: one row of `STAGED`
 per part and staging task; few bytes stay inside it, more go to an Arrow file. A source that gives
 other rows when it is read again is read once, here.
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rowlake.scan.plain import PlainTask
 
 PARTS = 1024
-WHOLE = 0  # the only part where rows are not dealt out
+WHOLE = 0  # the only part where rows are not split
 NO_FILE = -1  # rows that belong to no target file
 _INLINE_BYTES = 256 * 1024
 _CHUNK_BYTES = 64 * 1024 * 1024
@@ -64,7 +64,7 @@ STAGED = pa.schema(
 
 @dataclass(frozen=True)
 class Dealing:
-    """How rows are dealt out: by the target's partition, by target file, or (neither) not at all.
+    """How rows are distributed: by the target's partition, by target file, or (neither) not at all.
 
     `partition_keys`: (column of the target, staged column) of the columns that the spec is made of.
     """
@@ -80,7 +80,7 @@ class StageContext:
     """What all staging tasks share: `schema` of the staged rows, `keys` whose bounds are kept.
 
     With `unique`, rows come sorted by key, and there must be one for each (`unique_rows`). With
-    `slices`, each part is dealt out further, by key (`sliced`).
+    `slices`, each part is split further, by key (`sliced`).
     """
 
     schema: Schema

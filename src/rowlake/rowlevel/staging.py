@@ -138,7 +138,7 @@ class Staging:
 def _one_per_key(
     context: StageContext, rows: PlainRows, run: Callable[..., pa.Table], slots: int
 ) -> pa.Table:
-    """Stage rows as they come, then sorted by key; a source that is dealt badly, once more."""
+    """Stage rows as they come, then sorted by key; a badly distributed source, again."""
     loose = replace(context, unique=None)
     slices = 1 if context.dealing.spec else slices_for(_UNPACKED * rows.size_in_bytes)
     staged = run(

@@ -72,7 +72,7 @@ def mode_of(asked: str | None, properties: Mapping[str, str], operation: str) ->
         return Mode(text)
     except ValueError:
         known = ", ".join(mode.value for mode in Mode)
-        raise InvalidStatementError(f"There is no mode {text!r}; there are: {known}.") from None
+        raise InvalidStatementError(f"Unknown mode {text!r} (expected one of: {known}).") from None
 
 
 def deletes_of(asked: str | None, table: Holds, mode: str | None = None) -> Deletes:
@@ -86,7 +86,7 @@ def deletes_of(asked: str | None, table: Holds, mode: str | None = None) -> Dele
     except ValueError:
         known = ", ".join(kind.value for kind in Deletes)
         raise InvalidStatementError(
-            f"There is no kind of deletes {text!r}; there are: {known}."
+            f"Unknown kind of deletes {text!r} (expected one of: {known})."
         ) from None
     if found is Deletes.AUTO:
         return found

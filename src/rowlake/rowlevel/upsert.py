@@ -2,7 +2,7 @@
 
 Comes in: source rows and keys. Goes out: the handle after the commit and a `Result`. One row per
 key among what is written is guaranteed: the source is checked (or thinned out) as it is staged,
-and a writer that lost a race to another one with the same keys is planned anew. Rows that hold the
+and a writer that lost a race to another one with the same keys is replanned. Rows that hold the
 new values already are not rewritten. With equality deletes the target is not read at all
 (`rowlake.rowlevel.equality_writes`).
 """

@@ -1,7 +1,7 @@
 """Tokens of a Spark SQL text, made on demand.
 
 Comes in: a statement. Goes out: tokens with their offsets, so that the parsers can point at
-errors and splice the text without printing it anew. Only what is asked for is read: the rows of
+errors and splice the text without printing it again. Only what is asked for is read: the rows of
 a long INSERT are never tokenised. Comments and white space come out as nothing. What is nested too
 deep or too long (`rowlake.sqltext.limits`) is refused here, before anything recurses into it.
 """

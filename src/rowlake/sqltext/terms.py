@@ -61,7 +61,7 @@ def take_transform(cursor: Cursor) -> tuple[str, tuple[str, ...]]:
         transform, column = _UNARY[word], cursor.dotted_name("a column")
     else:
         known = ", ".join(sorted({*_UNARY, *_WITH_NUMBER}))
-        cursor.fail(f"Unknown transform {'.'.join(name)}; there are {known}", start)
+        cursor.fail(f"Unknown transform {'.'.join(name)} (expected one of: {known})", start)
     cursor.expect_symbol(")")
     return transform, column
 

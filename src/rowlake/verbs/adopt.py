@@ -205,7 +205,7 @@ _WIDER = {
 
 
 def _has_bounds(leaf: Leaf, target: pa.Field, physical: set[str]) -> bool:
-    """Tell whether the footer's bounds mean the same in the table's type."""
+    """Return whether the footer's bounds mean the same in the table's type."""
     kind = leaf.field.type
     if pa.types.is_decimal(kind):
         is_integer = physical <= {"INT32", "INT64"}

@@ -124,7 +124,7 @@ def _append_again(
 
 
 def written_from_entries(entries: pa.Table) -> pa.Table:
-    """Return entries of a manifest as files to add anew; row ids are assigned again."""
+    """Return entries of a manifest as files to add again; row ids are assigned again."""
     partition = entries["partition"].combine_chunks()
     columns = {name: entries[name] for name in WRITTEN_FILES.names}
     columns["partition"] = encode_partitions(partition)

@@ -67,7 +67,7 @@ def checked_format(file_format: str | None) -> str | None:
     """Return the name of a file format as manifests have it."""
     if file_format is not None and file_format.upper() not in FORMATS:
         raise InvalidStatementError(
-            f"There are no {file_format} data files; there are {', '.join(FORMATS)}."
+            f"Unsupported file format {file_format} (supported: {', '.join(FORMATS)})."
         )
     return None if file_format is None else file_format.upper()
 

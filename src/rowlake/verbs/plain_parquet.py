@@ -212,7 +212,7 @@ def _footer(location: str) -> Footer:
 
 
 def _is_special(footer: Footer) -> bool:
-    """Tell whether a file's times are of another calendar, or in 96 bits."""
+    """Return whether a file's times are of another calendar, or in 96 bits."""
     said = footer.metadata.metadata or {}
     version = said.get(_SPARK_VERSION, b"4").split(b".")[0]
     if any(key in said for key in _LEGACY) or not version.isdigit() or int(version) < 3:

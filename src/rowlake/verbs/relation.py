@@ -1,6 +1,6 @@
 """A table as `spark.read.format("rowlake")` reads it, from nothing but options.
 
-Spark plans such a read in a process of its own, so the catalog is opened there anew.
+Spark plans such a read in a process of its own, so the catalog is opened again there.
 
 Options: `path` (what `load` is given) or `table`, the name; `warehouse`, `catalog` as `connect`
 takes them; `catalog.<property>` for a catalog of given PyIceberg properties; `snapshot-id`,

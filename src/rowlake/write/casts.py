@@ -94,7 +94,7 @@ def _cast(values: pa.Array, to: pa.DataType) -> pa.Array:
     if types.is_floating(to) and types.is_integer(values.type):
         return _checked_back(values.cast(to), values)
     if types.is_fixed_size_binary(to) and types.is_fixed_size_binary(values.type):
-        values = values.cast(pa.binary())  # Arrow casts between widths only by way of this
+        values = values.cast(pa.binary())  # Arrow casts between widths only through this
     if types.is_fixed_size_binary(to) and types.is_binary_view(values.type):
         values = values.cast(pa.binary())
     return values.cast(to)

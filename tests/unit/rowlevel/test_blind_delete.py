@@ -172,7 +172,7 @@ def test_kinds_of_deletes_are_checked(lake):
     }
     for table in made.values():
         table.append(sales(5))
-    with pytest.raises(InvalidStatementError, match="no kind of deletes 'bitmap'"):
+    with pytest.raises(InvalidStatementError, match="Unknown kind of deletes 'bitmap'"):
         made[2].delete("id = 1", deletes="bitmap")
     for version, kind in ((1, "equality"), (1, "position"), (2, "vector"), (3, "position")):
         with pytest.raises(UnsupportedFeatureError, match="format version"):

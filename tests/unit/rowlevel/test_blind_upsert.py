@@ -161,7 +161,7 @@ def test_a_scope_can_be_asked_for(lake):
     assert upsert(table, sales(20), scope="global").delete_files_added == 1
     assert upsert(table, sales(20), scope="partition").delete_files_added == 4
     assert rows_of(table.arrow()) == rows_of(sales(20))
-    with pytest.raises(InvalidStatementError, match="no scope 'local'"):
+    with pytest.raises(InvalidStatementError, match="Unknown scope 'local'"):
         upsert(table, sales(1), scope="local")
     other = lake.create_table("shop.scope2", SALES, partition_by=["store"])
     with pytest.raises(InvalidStatementError, match="do not follow from id"):

@@ -234,7 +234,7 @@ def test_history_and_procedures(lake):
     found = lake.sql(f"CALL system.rollback_to_snapshot(table => 'ns.t', snapshot_id => {first})")
     assert found.to_pydict()["current_snapshot_id"] == [first]
     assert lake.sql("CALL system.ancestors_of('ns.t')").num_rows == 1
-    with pytest.raises(UnsupportedFeatureError, match="There is no procedure nope"):
+    with pytest.raises(UnsupportedFeatureError, match="Unknown procedure nope"):
         lake.sql("CALL system.nope()")
     with pytest.raises(InvalidStatementError, match="needs argument snapshot_id"):
         lake.sql("CALL system.rollback_to_snapshot('ns.t')")

@@ -118,7 +118,7 @@ def _split(found: list[Step | NoStep]) -> tuple[list[Step], list[NoStep]]:
 def balance(step: Step) -> str:
     """Return what a step saves and costs, for people."""
     saved, spent = size_text(step.saves), size_text(step.costs)
-    return f"a read saves the like of {saved}, for {spent} once"
+    return f"saves about {saved} per read; costs {spent} once"
 
 
 # --- data files

@@ -10,7 +10,7 @@ Comes in: an exact predicate. Goes out: a table of which no reachable file holds
    work begins again.
 
 A tag cannot be rewritten: where one holds such rows it has to be dropped, and only the user may say
-so. Manifests keep the bounds of removed files, which may be such values: they are written anew, and
+so. Manifests keep the bounds of removed files, which may be such values: they are rewritten, and
 snapshots that list old ones expire too.
 """
 

@@ -1,8 +1,8 @@
-"""`expire_snapshots`: old snapshots leave the metadata, then files that none is left to read go.
+"""`expire_snapshots`: expire old snapshots, then delete files that no snapshot references.
 
 Comes in: a table handle and what to expire. Goes out: the handle after the commit and a report.
 
-Invariants: the metadata are committed before any file goes, and looked at anew after each lost
+Invariants: the metadata are committed before any file goes, and read again after each lost
 race; an unknown outcome removes no file; a file goes only where a snapshot that expired reached it,
 no snapshot of the metadata that landed does, and it is the table's own (`storage.ownership`). What
 cannot be removed, and files of others, are told, not raised. A dry run takes the same way on

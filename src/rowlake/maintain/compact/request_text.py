@@ -36,7 +36,7 @@ def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None
     """Return how rows are to be ordered; `order` is text as in ORDERED BY, or names."""
     if strategy not in STRATEGIES:
         raise InvalidStatementError(
-            f"There is no strategy {strategy!r}; there are: {', '.join(STRATEGIES)}."
+            f"Unknown strategy {strategy!r} (expected one of: {', '.join(STRATEGIES)})."
         )
     text = order if order is None or isinstance(order, str) else _joined(view, order)
     columns = _zorder_columns(text)

@@ -81,7 +81,7 @@ class Making:
         return RowOrder(self.write.schema, clusters, self.layout.sort, self.layout.zorder)
 
     def _is_dealt_out(self, group: FileGroup) -> bool:
-        """Tell whether rows of several tasks go into the same partitions: each would write all."""
+        """Return whether rows of several tasks go into the same partitions."""
         return self._moves(group) and bool(self._clusters) and len(self._runs(group)) > 1
 
     @cached_property
@@ -93,7 +93,7 @@ class Making:
         )
 
     def _moves(self, group: FileGroup) -> bool:
-        """Tell whether rows go from older specs into partitions that only they themselves know."""
+        """Return whether rows move from older specs into partitions known only by reading them."""
         return any(file.spec_id != self.write.spec.spec_id for file in group.files)
 
     def files_of(self, group: FileGroup) -> int:
@@ -125,7 +125,7 @@ class Making:
         return max(group.live_bytes * _EXPANSION, rows * row_width(self.write.schema))
 
     def is_large(self, group: FileGroup, *, is_alone: bool = False) -> bool:
-        """Tell whether a group is ordered and has more rows than one task should hold in memory.
+        """Return whether a group is ordered and has more rows than one task should hold in memory.
 
         One that is alone, so that other tasks would have nothing to do, is so much sooner; one
         that is ordered by partition alone is so from two tasks on.

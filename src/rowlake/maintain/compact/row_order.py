@@ -1,4 +1,4 @@
-"""The order of rows in the files of a compaction, and how rows are dealt out to files.
+"""The order of rows in the files of a compaction, and how rows are distributed to files.
 
 Comes in: rows of a group of files, or a sample of their keys. Goes out: rows in order, or ranges of
 keys (`SortRanges`, `Cells`) by which each file gets its rows.

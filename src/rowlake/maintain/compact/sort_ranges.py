@@ -1,4 +1,4 @@
-"""Rows dealt out by ranges of their sort keys: what is in one range comes before the next one.
+"""Rows distributed by ranges of their sort keys: what is in one range comes before the next one.
 
 Edges are quantiles of a sample. A key that is so frequent that it is an edge more than once is
 spread over the ranges between, so that no range gets too many rows.

@@ -1,4 +1,4 @@
-"""Rows dealt out by cells of a space of several columns, one cell for each new file.
+"""Rows distributed by cells of a space of several columns, one cell for each new file.
 
 A curve cut into files of equal size leaves files that cross its large jumps, whose bounds are wide.
 Here the cuts are made first: a column is cut into slabs, each slab by the next column, and so on,

@@ -1,8 +1,8 @@
 """Commits that replace manifests by others with the same files.
 
-Comes in: which manifests to write anew. Goes out: the table after the commit. No check of
+Comes in: which manifests to rewrite. Goes out: the table after the commit. No check of
 isolation is needed, since no row and no file changes: after a lost race the same new manifests land
-beside what others added, as long as all that they replace is still listed; else they are made anew
+beside what others added, as long as all that they replace is still listed; else they are rewritten
 from what is there. A failure leaves no file of ours, an unknown outcome leaves all.
 """
 

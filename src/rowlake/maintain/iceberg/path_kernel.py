@@ -1,4 +1,4 @@
-"""Delete files that name data files, written anew with other prefixes, in tasks.
+"""Delete files that name data files, rewritten with other prefixes, in tasks.
 
 Comes in: position delete files and Puffin files of deletion vectors. Goes out: staged copies, and a
 row for each (`REWRITTEN_DELETES`). Position deletes become Parquet whatever they were; vectors stay

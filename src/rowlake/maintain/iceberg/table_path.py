@@ -274,7 +274,7 @@ class _Staging:
             return list(pool.map(read, manifests.to_pylist()))
 
     def _rewritten_deletes(self, manifests: list[RawManifest]) -> pa.Table:
-        """Write the delete files anew that name data files; return what became of them."""
+        """Rewrite the delete files that name data files; return what became of them."""
         found: dict[tuple[str, int | None], DeleteFile] = {}
         for one in manifests:
             live = one.entries.filter(_live_positions(one.entries))

@@ -44,7 +44,7 @@ def call(lake: Lake, statement: Call) -> pa.Table:
     if found is None:
         known = ", ".join(sorted(PROCEDURES))
         raise UnsupportedFeatureError(
-            f"There is no procedure {statement.procedure}. There are: {known}."
+            f"Unknown procedure {statement.procedure} (expected one of: {known})."
         )
     values = _bound(lake, statement, found)
     return found.run(lake, **values)
