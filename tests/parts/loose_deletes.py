@@ -17,7 +17,7 @@ from rowlake.model.values import encode_partitions
 from rowlake.plan.files import plan_files
 from rowlake.storage.files import Storage
 from rowlake.verbs.outcome import commit_or_raise
-from rowlake.write.marks import Marked, MarkWriter
+from rowlake.write.position_deletes import DeletedPositions, PositionDeleteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,11 +43,11 @@ def add_position_deletes(
     """Commit position delete files (as of format version 2) for sets of rows of data files."""
     known = places_of(table) | dict(places or {})
     storage = Storage({})
-    writer = MarkWriter(f"{table.location}/data", False, granularity, storage)
+    writer = PositionDeleteWriter(f"{table.location}/data", False, granularity, storage)
     written = [
         writer.write(
             [
-                Marked(location, *known[location], np.array(sorted(positions), np.int64))
+                DeletedPositions(location, *known[location], np.array(sorted(positions), np.int64))
                 for location, positions in rows.items()
             ]
         )

@@ -14,7 +14,7 @@ from rowlake.model.change import Change, Operation, Requirements, no_files
 from rowlake.plan.files import plan_files
 from rowlake.scan.deletes import positions_in
 from rowlake.storage.files import Storage
-from rowlake.write.marks import Marked, MarkWriter
+from rowlake.write.position_deletes import DeletedPositions, PositionDeleteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,9 +70,11 @@ def marking(
             before = positions_in(old, row["location"], storage)
             every = np.union1d(before, np.array(rows[row["location"]], np.int64))
             partition = _encoded(files, number)
-            marks.append(Marked(row["location"], spec_id, partition, every))
+            marks.append(DeletedPositions(row["location"], spec_id, partition, every))
             removed |= {one.key for one in old if one.referenced_data_file}
-    writer = MarkWriter(f"{view.location}/data", view.can.deletion_vectors, granularity, storage)
+    writer = PositionDeleteWriter(
+        f"{view.location}/data", view.can.deletion_vectors, granularity, storage
+    )
     change = Change(
         operation=Operation.OVERWRITE if added is not None else Operation.DELETE,
         added_data=no_files() if added is None else added,

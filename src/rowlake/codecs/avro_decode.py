@@ -40,7 +40,7 @@ _LONG_BITS = 70  # ten bytes of seven bits
 _ROWS_AT_ONCE = 4096
 
 
-class Layout:
+class AvroLayout:
     """A schema with what it takes to decode rows of it; the manifests of a table share one."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
@@ -72,7 +72,7 @@ class Header:
     """What a container file says of itself; its blocks start at `end`."""
 
     metadata: Mapping[str, str]
-    layout: Layout
+    layout: AvroLayout
     codec: str
     sync: bytes
     end: int
@@ -115,10 +115,10 @@ def read_header(data: bytes, location: str) -> Header:
 
 
 @lru_cache(maxsize=128)
-def _layout(text: bytes) -> Layout:
+def _layout(text: bytes) -> AvroLayout:
     schema = json.loads(text)
     validate_schema(schema)
-    layout = Layout(schema)
+    layout = AvroLayout(schema)
     layout.reader(prefixed=False)
     layout.arrow_type(None)
     return layout

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from rowlake.codecs.avro_decode import (
-    Layout,
+    AvroLayout,
     decode_python,
     extent_of,
     pruned,
@@ -131,7 +131,7 @@ def _without_empty_records(data: bytes, header: Header) -> tuple[bytes, Header]:
     metadata = {**header.metadata, "avro.schema": json.dumps(schema)}
     head, sync = container_header(metadata, header.codec)
     head = head[: -len(sync)] + header.sync
-    return head + data[header.end :], replace(header, layout=Layout(schema))
+    return head + data[header.end :], replace(header, layout=AvroLayout(schema))
 
 
 def _with_parts(record: dict[str, Any]) -> dict[str, Any]:

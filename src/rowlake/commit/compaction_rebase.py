@@ -31,7 +31,7 @@ from rowlake.commit.validate import REMOVES_DATA, Breach
 from rowlake.model.distinct import distinct
 from rowlake.model.format import FileAction
 from rowlake.scan.deletes import positions_in
-from rowlake.write.marks import Marked, MarkWriter
+from rowlake.write.position_deletes import DeletedPositions, PositionDeleteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -174,7 +174,9 @@ class Carry:
                     marks.append(_mark(output, positions))
         if not kept:
             return Breach("others have changed rows of all data files that it rewrote")
-        writer = MarkWriter(self.delete_folder, view.can.deletion_vectors, "file", self.storage)
+        writer = PositionDeleteWriter(
+            self.delete_folder, view.can.deletion_vectors, "file", self.storage
+        )
         written = writer.write(marks)
         change = replace(
             self.change,
@@ -213,5 +215,5 @@ class Carry:
         return self.change.added_data.filter(pc.is_in(locations, pa.array(wanted, pa.string())))
 
 
-def _mark(output: Output, positions: Positions) -> Marked:
-    return Marked(output.location, output.spec_id, output.partition, positions)
+def _mark(output: Output, positions: Positions) -> DeletedPositions:
+    return DeletedPositions(output.location, output.spec_id, output.partition, positions)

@@ -45,7 +45,7 @@ from rowlake.model.files import Content
 from rowlake.plan.delete_index import FACTS, delete_file
 from rowlake.plan.files import DELETE_COLUMNS
 from rowlake.scan.deletes import all_positions, positions_in
-from rowlake.write.marks import Marked, MarkWriter
+from rowlake.write.position_deletes import DeletedPositions, PositionDeleteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -241,9 +241,11 @@ class Rebase:
             mark = self._marks[path]
             own = positions_in([mark.delete], path, self.storage)
             every = distinct(own, self._rows(path, deletes))
-            marks.append(Marked(path, mark.place.spec_id, mark.place.partition, every))
+            marks.append(DeletedPositions(path, mark.place.spec_id, mark.place.partition, every))
         folder = next(iter(self._marks.values())).delete.location.rpartition("/")[0]
-        return MarkWriter(folder, view.can.deletion_vectors, "file", self.storage).write(marks)
+        return PositionDeleteWriter(folder, view.can.deletion_vectors, "file", self.storage).write(
+            marks
+        )
 
 
 def _ids(snapshots: list[SnapshotInfo]) -> frozenset[int]:

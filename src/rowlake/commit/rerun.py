@@ -24,7 +24,7 @@ Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
-class Overtaken:
+class OvertakenOperation:
     """An operation that did not land: the conflict, the table as it read it and as it is now."""
 
     conflict: CommitConflictError
@@ -32,15 +32,15 @@ class Overtaken:
     newest: TableHandle
 
 
-Allows: TypeAlias = Callable[[Overtaken], bool]
+Allows: TypeAlias = Callable[[OvertakenOperation], bool]
 
 
-def by_any_change(overtaken: Overtaken) -> bool:
+def by_any_change(overtaken: OvertakenOperation) -> bool:
     """Allow a rerun wherever it may land."""
     return overtaken.conflict.retryable
 
 
-def by_same_rows(overtaken: Overtaken) -> bool:
+def by_same_rows(overtaken: OvertakenOperation) -> bool:
     """Allow a rerun where what stood in the way changed no rows (a compaction)."""
     return overtaken.conflict.same_rows
 
@@ -51,7 +51,7 @@ def by_nothing_else(branch: str) -> Allows:
     For operations that hold values which they read from the table itself.
     """
 
-    def allows(overtaken: Overtaken) -> bool:
+    def allows(overtaken: OvertakenOperation) -> bool:
         newest, start = overtaken.newest, overtaken.read.head_of(branch)
         since = newest.format.commits_since(newest, branch, start)
         replaced = since is not None and not any(one.changes_rows for one in since)
@@ -80,7 +80,9 @@ def rerun_on_conflict(
             if not (error.retryable or error.same_rows):
                 raise
             newest = handle.format.refresh(handle)
-            may = _is_same_table(handle, newest) and allows(Overtaken(error, handle, newest))
+            may = _is_same_table(handle, newest) and allows(
+                OvertakenOperation(error, handle, newest)
+            )
             is_last = attempts is not None and patience.attempts + 1 >= attempts
             if not may or is_last or not patience.wait(lost=True):
                 raise

@@ -1,8 +1,8 @@
 """Several commits land together: the loop of `loop`, over all tables of a transaction.
 
 Comes in: a `HoldingCatalog` with the commits that wait. Goes out: `AllLanded`, `Conflict`,
-`Unknown`, or `Overtaken` where what another writer did forbids one of them. After a lost race each
-table's commits are checked against what landed since the transaction first read the table, and made
+`Unknown`, or `OvertakenTransaction` where what another writer did forbids one of them. After a
+lost race each table's commits are checked against what landed since the transaction first read the table, and made
 again on top of it under the same snapshot ids; data files are used again.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Overtaken:
+class OvertakenTransaction:
     """One commit of the transaction must not land any more, so none does."""
 
     table: str
@@ -40,7 +40,7 @@ class Overtaken:
     refused: Refused
 
 
-TransactionOutcome: TypeAlias = ManyOutcome | Overtaken
+TransactionOutcome: TypeAlias = ManyOutcome | OvertakenTransaction
 
 
 @dataclass
@@ -90,7 +90,7 @@ class TransactionCommit:
         self.is_swapping = False
         return found
 
-    def _rebase(self, table: HeldTable) -> Overtaken | None:
+    def _rebase(self, table: HeldTable) -> OvertakenTransaction | None:
         """Make a table's commits again on top of what it is now; say which cannot be."""
         newest = refresh(table.base)
         if not _has_moved(table, newest):
@@ -100,10 +100,10 @@ class TransactionCommit:
         for number, held in enumerate(table.commits):
             remade = self._again(table, number, newest, handle)
             if isinstance(remade, Refused):
-                return Overtaken(newest.name, _operation(held), remade)
+                return OvertakenTransaction(newest.name, _operation(held), remade)
             after = after_commit(handle, remade)
             if isinstance(after, Conflict):
-                return Overtaken(newest.name, _operation(held), Refused(after.cause))
+                return OvertakenTransaction(newest.name, _operation(held), Refused(after.cause))
             handle = after
             commits.append(remade)
         table.base, table.handle, table.commits = newest, handle, commits

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rowlake.model.plan import Plan
     from rowlake.model.result import Result
     from rowlake.query.lookup import TableLookup
-    from rowlake.rowlevel.running import Run, T
+    from rowlake.rowlevel.runner import Run, T
 
 
 def merge_rows(

@@ -23,7 +23,7 @@ from rowlake.dml.values import constants_of, is_sparks, spark_types
 from rowlake.model.predicate import TRUE, conjunction
 from rowlake.prune.bind import bind
 from rowlake.query.run import fresh_name, run_query
-from rowlake.rowlevel.comparing import NULL_SAFE, Comparison
+from rowlake.rowlevel.column_comparison import NULL_SAFE, Comparison
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.query.lookup import TableLookup
-    from rowlake.rowlevel.running import Run, T
+    from rowlake.rowlevel.runner import Run, T
 
 _FILE, _POS = FILE_COLUMN, POS_COLUMN
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rowlake.model.partition import PartitionSpec
 
 
-class Source(Protocol):
+class FactSource(Protocol):
     """Facts of columns, for `size` files or manifests."""
 
     @property

@@ -19,10 +19,10 @@ from rowlake.errors import InternalError
 from rowlake.model.predicate import NEGATED, And, Leaf, Op, Predicate
 from rowlake.prune.fact_sources import (
     DeleteFacts,
+    FactSource,
     FileFacts,
     ManifestFacts,
     PartitionFacts,
-    Source,
 )
 from rowlake.prune.leaf_match import may_hold
 
@@ -102,18 +102,22 @@ def manifests_may_match(
     return pa.array(result)
 
 
-def some_row(predicate: Predicate, source: Source) -> Flags:
+def some_row(predicate: Predicate, source: FactSource) -> Flags:
     """Return where some row may make the predicate true."""
     return _combined(predicate, source, _leaf_may_hold, fails=False)
 
 
-def some_row_fails(predicate: Predicate, source: Source) -> Flags:
+def some_row_fails(predicate: Predicate, source: FactSource) -> Flags:
     """Return where some row may make the predicate false or null."""
     return _combined(predicate, source, _leaf_may_fail, fails=True)
 
 
 def _combined(
-    predicate: Predicate, source: Source, of_leaf: Callable[[Leaf, Source], Flags], *, fails: bool
+    predicate: Predicate,
+    source: FactSource,
+    of_leaf: Callable[[Leaf, FactSource], Flags],
+    *,
+    fails: bool,
 ) -> Flags:
     if isinstance(predicate, Leaf):
         return of_leaf(predicate, source)
@@ -127,11 +131,11 @@ def _combined(
     return result
 
 
-def _leaf_may_hold(leaf: Leaf, source: Source) -> Flags:
+def _leaf_may_hold(leaf: Leaf, source: FactSource) -> Flags:
     return may_hold(leaf, source.facts(_bound_id(leaf)))
 
 
-def _leaf_may_fail(leaf: Leaf, source: Source) -> Flags:
+def _leaf_may_fail(leaf: Leaf, source: FactSource) -> Flags:
     facts = source.facts(_bound_id(leaf))
     fails = may_hold(replace(leaf, op=NEGATED[leaf.op]), facts)
     return fails if leaf.op in (Op.IS_NULL, Op.NOT_NULL) else fails | facts.may_null

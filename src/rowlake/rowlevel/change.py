@@ -35,7 +35,7 @@ from rowlake.rowlevel.kernel import change_kernel
 from rowlake.rowlevel.ranges import source_ranges
 from rowlake.rowlevel.strategy import Way, granularity_of, mode_for
 from rowlake.rowlevel.task import OUTCOMES, ChangeTask
-from rowlake.rowlevel.tasks import Layout, change_tasks, insert_tasks, placed_files
+from rowlake.rowlevel.tasks import TaskLayout, change_tasks, insert_tasks, placed_files
 from rowlake.storage.files import Storage
 from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.read import scan_context
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.plan.files import FilePlan
     from rowlake.rowlevel.operation import RowChange
-    from rowlake.rowlevel.running import T
+    from rowlake.rowlevel.runner import T
     from rowlake.rowlevel.tasks import Placed
     from rowlake.verbs.write import WriteOptions
 
@@ -208,7 +208,7 @@ class _Run:
         )
         removed = _inside(files) if change.deletes_all_matched else {}
         template = self._template()
-        layout = Layout(change.staged)
+        layout = TaskLayout(change.staged)
         placed = [
             one
             for one in placed_files(_without(files, removed), layout, template)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
-    from rowlake.rowlevel.running import Run, T
+    from rowlake.rowlevel.runner import Run, T
     from rowlake.verbs.write import WriteOptions
 
 DELETE = TaskClause(When.MATCHED, Action.DELETE)

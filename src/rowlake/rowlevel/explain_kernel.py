@@ -16,7 +16,7 @@ from rowlake.model.schema import Schema
 from rowlake.model.task import ScanTask
 from rowlake.rowlevel.kernel import insertions, matches_of, outcome_batches, outcome_of
 from rowlake.rowlevel.matches import POSITION, changes_of
-from rowlake.rowlevel.source import Source
+from rowlake.rowlevel.source import SourceRows
 from rowlake.rowlevel.strategy import Way
 from rowlake.scan.deletes import load_deletes
 from rowlake.scan.kernel import live_rows, scan_kernel
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def explain_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
     """Yield the outcomes of a task, without files."""
     storage = Storage(task.context.io_properties)
-    source = Source(task, storage)
+    source = SourceRows(task, storage)
     found: list[dict[str, Any]] = []
     for file, parts in zip(task.files, task.parts, strict=True):
         with keeping_open():  # its keys are read first, then its rows are counted

@@ -22,7 +22,7 @@ from rowlake.model.schema import Schema
 from rowlake.model.task import ScanTask
 from rowlake.rowlevel.matches import POSITION, Changes, changes_of
 from rowlake.rowlevel.rows import inserted_rows, patched, target_columns, updated_rows
-from rowlake.rowlevel.source import Part, Source, flags
+from rowlake.rowlevel.source import Part, SourceRows, flags
 from rowlake.rowlevel.strategy import Way, way_for
 from rowlake.rowlevel.task import OUTCOMES, ChangeTask, TaskClause
 from rowlake.scan.deletes import load_deletes
@@ -31,7 +31,7 @@ from rowlake.scan.open import keeping_open
 from rowlake.storage.files import Storage
 from rowlake.storage.tally import counting
 from rowlake.write.kernel import remove_written, write_batches
-from rowlake.write.marks import Marked, MarkWriter, Partition
+from rowlake.write.position_deletes import DeletedPositions, Partition, PositionDeleteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,13 +50,13 @@ class _Work:
     """What came of a task so far."""
 
     outcomes: list[dict[str, Any]] = field(default_factory=list)
-    marked: list[Marked] = field(default_factory=list)
+    marked: list[DeletedPositions] = field(default_factory=list)
 
 
 def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
     """Change the rows of a task's files, insert what is left; on failure remove what it wrote."""
     storage = Storage(task.context.io_properties)
-    source, work = Source(task, storage), _Work()
+    source, work = SourceRows(task, storage), _Work()
     written = WRITTEN_FILES.empty_table()
     try:
         with counting() as read:
@@ -64,7 +64,7 @@ def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
             batches = list(write_batches(task.write, new_rows))
         work.outcomes.append({"source": None, "bytes_read": read.size_in_bytes})
         written = pa.Table.from_batches(batches, WRITTEN_FILES)
-        writer = MarkWriter(
+        writer = PositionDeleteWriter(
             task.delete_folder,
             task.as_vectors,
             task.granularity,
@@ -79,7 +79,7 @@ def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
 
 
 def _new_rows(
-    task: ChangeTask, source: Source, work: _Work, storage: Storage
+    task: ChangeTask, source: SourceRows, work: _Work, storage: Storage
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows to be written: new versions, copies beside them, inserts."""
     for file, partition, parts in zip(task.files, task.partitions, task.parts, strict=True):
@@ -115,7 +115,7 @@ def _changed(
         yield from _updated(task, file, updates)
     if way is Way.MARK:
         every = distinct(deletes.positions, changes.positions)
-        work.marked.append(Marked(file.location, file.spec_id, partition, every))
+        work.marked.append(DeletedPositions(file.location, file.spec_id, partition, every))
         outcome["replaced_deletes"] = _replaced(file)
     work.outcomes.append(outcome)
 
@@ -246,7 +246,7 @@ def insertions(task: ChangeTask, part: Part) -> Iterator[tuple[TaskClause, Numbe
         yield clause, own
 
 
-def matches_of(task: ChangeTask, source: Source) -> list[dict[str, Any]]:
+def matches_of(task: ChangeTask, source: SourceRows) -> list[dict[str, Any]]:
     """Return which rows matched of the parts that are left to be inserted by other tasks."""
     if not task.of(When.NOT_MATCHED):
         return []

@@ -17,7 +17,7 @@ from rowlake.errors import CardinalityError
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.model.task import POS_COLUMN, POS_COLUMN_ID, ScanTask
-from rowlake.rowlevel.comparing import holds
+from rowlake.rowlevel.column_comparison import holds
 from rowlake.rowlevel.rows import are_equal, assigned
 from rowlake.rowlevel.source import flags
 from rowlake.scan.kernel import picked_rows, scan_kernel
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rowlake.model.predicate import Predicate
     from rowlake.model.task import FileTask, ScanContext
-    from rowlake.rowlevel.source import Part, Source
+    from rowlake.rowlevel.source import Part, SourceRows
     from rowlake.rowlevel.task import ChangeTask, TaskClause
 
     Numbers = NDArray[np.int64]
@@ -72,7 +72,9 @@ class Changes:
         return self.where(kinds[self.clause])
 
 
-def changes_of(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: Source) -> Changes:
+def changes_of(
+    task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: SourceRows
+) -> Changes:
     """Return what changes in a file; source rows that match count as matched from now on."""
     found = _matched(task, file, parts, source)
     if task.checks_cardinality:
@@ -90,7 +92,9 @@ def changes_of(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source:
     return found
 
 
-def _matched(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: Source) -> Changes:
+def _matched(
+    task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: SourceRows
+) -> Changes:
     if task.matching.position is not None:
         return _joint(task, [_at(source.part(number), file) for number in parts])
     if task.matching.keys:
@@ -109,7 +113,9 @@ def _of_part(part: Part, positions: Numbers, source: Numbers) -> Changes:
     return Changes(positions, part.rows, source, np.zeros(len(positions), np.int64))
 
 
-def _by_key(task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: Source) -> Changes:
+def _by_key(
+    task: ChangeTask, file: FileTask, parts: tuple[int, ...], source: SourceRows
+) -> Changes:
     """Return the matches by key; of several parts one after the other, so that few are loaded."""
     batches: Iterable[pa.RecordBatch] = _key_batches(task, file)
     batches = batches if len(parts) == 1 else list(batches)

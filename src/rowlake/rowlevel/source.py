@@ -86,7 +86,7 @@ def flags(rows: pa.Table, name: str) -> Flags:
     return np.asarray(rows[name].combine_chunks().fill_null(False)).astype(np.bool_)
 
 
-class Source:
+class SourceRows:
     """All parts that a task reads, each loaded at its first use; the last few stay loaded."""
 
     def __init__(self, task: ChangeTask, storage: Storage) -> None:

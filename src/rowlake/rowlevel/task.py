@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rowlake.model.merge import Action, When
     from rowlake.model.predicate import Predicate
     from rowlake.model.task import FileTask, ScanContext
-    from rowlake.rowlevel.comparing import Comparison
+    from rowlake.rowlevel.column_comparison import Comparison
     from rowlake.rowlevel.staged import Piece
     from rowlake.rowlevel.strategy import Mode
     from rowlake.write.context import WriteContext
-    from rowlake.write.marks import Partition
+    from rowlake.write.position_deletes import Partition
 
 _DELETE_KEY = pa.struct([("location", pa.string()), ("content_offset", pa.int64())])
 # Rows of four kinds: of a target file (`source`), of a part of the source (`part`), of a written

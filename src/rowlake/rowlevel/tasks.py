@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rowlake.rowlevel.operation import Staged
     from rowlake.rowlevel.staged import Piece
     from rowlake.rowlevel.task import ChangeTask
-    from rowlake.write.marks import Partition
+    from rowlake.write.position_deletes import Partition
 
 # A group of files heavier than this many fair shares is split among tasks.
 _SKEW = 1.5
@@ -37,7 +37,7 @@ _LEAST_APART_BYTES = 3 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Layout:
+class TaskLayout:
     """Which parts of the source each target file needs."""
 
     staged: Staged | None
@@ -73,7 +73,7 @@ class Placed:
         return float(max(self.file.file_size_in_bytes, OPEN_FILE_BYTES))
 
 
-def placed_files(plan: FilePlan, layout: Layout, template: ChangeTask) -> list[Placed]:
+def placed_files(plan: FilePlan, layout: TaskLayout, template: ChangeTask) -> list[Placed]:
     """Return the files of a plan, each with its partition and the parts it needs."""
     partitions = _partitions(plan)
     present = frozenset(_present(layout.staged))

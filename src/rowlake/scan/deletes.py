@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from rowlake.model.files import DeleteFile
     from rowlake.model.task import FileTask, ScanContext
-    from rowlake.scan.source import Source
+    from rowlake.scan.source import DataFileSource
     from rowlake.storage.files import Storage
 
     Positions = dict[str, NDArray[np.int64]]
@@ -151,13 +151,15 @@ def _position_file(delete: DeleteFile, only: str | None, storage: Storage) -> Po
     return found if only is None else {only: found.get(only, _NONE)}
 
 
-def _opened_positions(delete: DeleteFile, storage: Storage) -> AbstractContextManager[Source]:
+def _opened_positions(
+    delete: DeleteFile, storage: Storage
+) -> AbstractContextManager[DataFileSource]:
     return opened(
         delete.location, delete.file_format, storage, _POSITIONS_TABLE, dictionaries=["file_path"]
     )
 
 
-def _pairs(source: Source, only: str | None) -> Iterator[tuple[pa.Array, pa.Array]]:
+def _pairs(source: DataFileSource, only: str | None) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Yield file paths and positions; units without the requested data file are skipped."""
     columns = Columns(source.location, source.schema, _targets(source), {})
     kept = source.kept(columns.leaves)
@@ -175,7 +177,7 @@ def _pairs(source: Source, only: str | None) -> Iterator[tuple[pa.Array, pa.Arra
             yield paths, positions
 
 
-def _targets(source: Source) -> tuple[pa.Field, ...]:
+def _targets(source: DataFileSource) -> tuple[pa.Field, ...]:
     """Return the two columns; paths stay dictionaries of text where the file has them so."""
     path, position = POSITION_DELETES
     for field in source.schema.arrow:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rowlake.model.schema import Schema
-    from rowlake.scan.source import Source
+    from rowlake.scan.source import DataFileSource
     from rowlake.storage.files import Storage
 
 _here = threading.local()
 
-_SOURCES: dict[str, Callable[..., Source]] = {
+_SOURCES: dict[str, Callable[..., DataFileSource]] = {
     "PARQUET": ParquetSource,
     "ORC": OrcSource,
     "AVRO": AvroSource,
@@ -36,7 +36,7 @@ def opened(
     name_mapping: str | None = None,
     *,
     dictionaries: Sequence[str] = (),
-) -> Iterator[Source]:
+) -> Iterator[DataFileSource]:
     """Open a data or delete file; `table` and `name_mapping` give ids to files without any.
 
     The columns `dictionaries` may come as dictionaries, if the file stores them so.
@@ -79,9 +79,9 @@ class _KeptOpen:
 
     def __init__(self, closing: ExitStack) -> None:
         self._closing = closing
-        self._sources: dict[tuple[object, ...], Source] = {}
+        self._sources: dict[tuple[object, ...], DataFileSource] = {}
 
-    def source(self, key: tuple[object, ...], make: Callable[[], Source]) -> Source:
+    def source(self, key: tuple[object, ...], make: Callable[[], DataFileSource]) -> DataFileSource:
         """Return the open file of a key, opened on first use."""
         if key not in self._sources:
             made = self._sources[key] = make()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rowlake.model.task import FileTask, ScanContext
     from rowlake.scan.deletes import Deletes
     from rowlake.scan.project import BoundColumns
-    from rowlake.scan.source import Source, Unit
+    from rowlake.scan.source import DataFileSource, Unit
 
 # If more than this share of a unit matched, all columns of the next one are read at once.
 _DENSE = 0.5
@@ -64,7 +64,7 @@ class FileScan:
         self,
         context: ScanContext,
         task: FileTask,
-        source: Source,
+        source: DataFileSource,
         deletes: Deletes,
         only: NDArray[np.int64] | None = None,
     ) -> None:

@@ -32,7 +32,7 @@ class Unit:
     num_rows: int
 
 
-class Source(Protocol):
+class DataFileSource(Protocol):
     """One open data file."""
 
     location: str

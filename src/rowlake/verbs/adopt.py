@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rowlake.model.schema import Schema
-    from rowlake.scan.source import Source
+    from rowlake.scan.source import DataFileSource
     from rowlake.verbs.folders import SourceFile
     from rowlake.write.leaves import Leaf
     from rowlake.write.metrics_modes import MetricsMode
@@ -119,7 +119,7 @@ def _row(file: SourceFile, context: AdoptContext, storage: Storage) -> dict[str,
 # ---------------------------------------------------------------------- checks
 
 
-def _check_columns(source: Source, context: AdoptContext) -> None:
+def _check_columns(source: DataFileSource, context: AdoptContext) -> None:
     found = source.schema
     if not found.inferred:
         _check_ids(source, context)
@@ -147,7 +147,7 @@ def _check_columns(source: Source, context: AdoptContext) -> None:
         raise SchemaMismatchError(f"Cannot add {source.location}: {cause}.") from error
 
 
-def _check_ids(source: Source, context: AdoptContext) -> None:
+def _check_ids(source: DataFileSource, context: AdoptContext) -> None:
     """Refuse field ids that mean other columns here: the file is another table's."""
     by_name = {column.name: field_id(column) for column in context.schema.arrow}
     for column in source.schema.arrow:
@@ -178,7 +178,7 @@ def _check_nulls(file: SourceFile, context: AdoptContext, metrics: Metrics) -> N
 # ---------------------------------------------------------------------- metrics
 
 
-def _metrics(source: Source, context: AdoptContext) -> Metrics:
+def _metrics(source: DataFileSource, context: AdoptContext) -> Metrics:
     footer = getattr(source, "metadata", None)
     if footer is None:  # pyarrow shows no statistics of ORC, and Avro has none
         return Metrics()
@@ -259,7 +259,7 @@ def _instant(value: int, kind: pa.DataType, target: pa.DataType, rounds_up: bool
 # ---------------------------------------------------------------------- schemas
 
 
-def plain_schema(source: Source) -> pa.Schema:
+def plain_schema(source: DataFileSource) -> pa.Schema:
     """Return a file's schema as a new table would have it: all optional, INT96 with a zone."""
     footer = getattr(source, "metadata", None)
     physical = None

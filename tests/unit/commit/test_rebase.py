@@ -19,7 +19,7 @@ from rowlake.model.outcome import Conflict, Landed
 from rowlake.model.predicate import Leaf, Op
 from rowlake.storage.files import Storage
 from rowlake.verbs.write import WriteOptions, write_rows
-from rowlake.write.marks import MarkWriter
+from rowlake.write.position_deletes import PositionDeleteWriter
 from tests.any_format import next_row_id
 from tests.lakes import SALES, make_lake, sales
 from tests.parts.failing import stray_files
@@ -444,7 +444,7 @@ def test_a_failure_while_marks_are_merged_leaves_nothing(tmp_path, lake, table, 
 
     def other() -> None:
         lake.table(NAME).delete("id = 7")
-        owner = MarkWriter if place == "write" else type(table.handle.format)
+        owner = PositionDeleteWriter if place == "write" else type(table.handle.format)
         monkeypatch.setattr(owner, place, fail)
 
     with (

@@ -17,7 +17,7 @@ from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.storage.files import Storage
 from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.write import WriteOptions, write_rows
-from rowlake.write import marks
+from rowlake.write import position_deletes as marks
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 from tests.parts.failing import stray_files
 from tests.parts.loose_deletes import add_equality_deletes, delete_files, places_of

@@ -10,7 +10,7 @@ import pytest
 
 from rowlake.model.merge import Action, When
 from rowlake.rowlevel.change import change_rows
-from rowlake.rowlevel.comparing import OPERATORS, Comparison, holds
+from rowlake.rowlevel.column_comparison import OPERATORS, Comparison, holds
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staging import Shape, staging
 from rowlake.rowlevel.task import Matching, TaskClause

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.errors import InternalError
 from rowlake.maintain.cleanup.expire import expire_snapshots
 from rowlake.maintain.compact.rewrite import Request, rewrite_data_files
-from rowlake.maintain.compact.rewrite_tasks import Layout
+from rowlake.maintain.compact.rewrite_tasks import RewriteLayout
 from rowlake.maintain.deletes.equality_deletes import convert_equality_deletes
 from rowlake.maintain.deletes.position_deletes import rewrite_position_delete_files
 from rowlake.maintain.iceberg.manifests import rewrite_manifests
@@ -69,7 +69,7 @@ def _rewrite(handle: TableHandle, engine: Engine, step: Step, limits: Limits) ->
     request = Request(
         where=limits.where,
         options=rewrite_options(step, limits),
-        layout=Layout(order.fields, order.order_id) if is_sort else Layout(),
+        layout=RewriteLayout(order.fields, order.order_id) if is_sort else RewriteLayout(),
         branch=limits.branch,
         max_bytes=limits.max_bytes,
         max_seconds=limits.max_seconds,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.conditions.whole import whole_condition
 from rowlake.errors import InvalidStatementError
-from rowlake.maintain.compact.rewrite_tasks import Layout
+from rowlake.maintain.compact.rewrite_tasks import RewriteLayout
 from rowlake.maintain.compact.zcurve import check_columns
 from rowlake.model.names import quoted
 from rowlake.model.partition import SortField
@@ -32,7 +32,7 @@ def files_where(view: TableView, where: str | Predicate | None) -> Predicate | N
     return whole_condition(where, view.schema, f"Cannot rewrite files of {view.name}")
 
 
-def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None) -> Layout:
+def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None) -> RewriteLayout:
     """Return how rows are to be ordered; `order` is text as in ORDERED BY, or names."""
     if strategy not in STRATEGIES:
         raise InvalidStatementError(
@@ -45,7 +45,7 @@ def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None
     if strategy == "binpack":
         if text:
             raise InvalidStatementError("binpack keeps rows as they are: give strategy sort.")
-        return Layout()
+        return RewriteLayout()
     return _sorted(view, text)
 
 
@@ -55,14 +55,14 @@ def _joined(view: TableView, terms: Sequence[str]) -> str:
     return ", ".join(quoted((term,)) if term in names else term for term in terms)
 
 
-def _sorted(view: TableView, text: str | None) -> Layout:
+def _sorted(view: TableView, text: str | None) -> RewriteLayout:
     if text is None:
         if not view.sort_order.fields:
             raise InvalidStatementError(
                 f"Cannot sort {view.name}: it has no sort order. Give one, such as order='a DESC', "
                 "or set one with ALTER TABLE … WRITE ORDERED BY."
             )
-        return Layout(view.sort_order.fields, view.sort_order.order_id)
+        return RewriteLayout(view.sort_order.fields, view.sort_order.order_id)
     cursor = Cursor(text)
     terms = take_sort_terms(cursor)
     cursor.expect_end()
@@ -71,7 +71,7 @@ def _sorted(view: TableView, text: str | None) -> Layout:
         for term in terms
     )
     same = [order.order_id for order in view.sort_orders.values() if order.fields == keys]
-    return Layout(keys, same[0] if same else 0)
+    return RewriteLayout(keys, same[0] if same else 0)
 
 
 def _zorder_columns(text: str | None) -> tuple[Path, ...] | None:
@@ -92,14 +92,14 @@ def _paths(text: str | None) -> tuple[Path, ...]:
     return paths
 
 
-def _zorder(view: TableView, paths: tuple[Path, ...]) -> Layout:
+def _zorder(view: TableView, paths: tuple[Path, ...]) -> RewriteLayout:
     if not paths:
         raise InvalidStatementError(
             f"Cannot Z-order {view.name}: give the columns, such as order='zorder(a, b)'."
         )
     columns = tuple(_field_id(view, path) for path in paths)
     check_columns(view.schema, columns)
-    return Layout(zorder=columns)
+    return RewriteLayout(zorder=columns)
 
 
 def _field_id(view: TableView, path: tuple[str, ...]) -> int:

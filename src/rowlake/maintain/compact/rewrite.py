@@ -22,7 +22,7 @@ from rowlake.maintain.compact.rewrite_kernel import REWRITTEN, rewrite_kernel
 from rowlake.maintain.compact.rewrite_locate import by_row_id
 from rowlake.maintain.compact.rewrite_ordered import rewrite_ordered
 from rowlake.maintain.compact.rewrite_plan import RewriteOptions, plan_groups, within_bytes
-from rowlake.maintain.compact.rewrite_tasks import Done, Layout, done_of, making_of
+from rowlake.maintain.compact.rewrite_tasks import Done, RewriteLayout, done_of, making_of
 from rowlake.maintain.deletes.dangling import remove_dangling_deletes
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.model.change import Change, Operation, Requirements
@@ -87,7 +87,7 @@ class Request:
 
     where: Predicate | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    layout: Layout = field(default_factory=Layout)
+    layout: RewriteLayout = field(default_factory=RewriteLayout)
     branch: str = "main"
     dry_run: bool = False
     max_bytes: int | None = None

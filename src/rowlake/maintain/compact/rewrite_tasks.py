@@ -40,7 +40,7 @@ _TEXT_WIDTH = 24
 
 
 @dataclass(frozen=True)
-class Layout:
+class RewriteLayout:
     """How the rows of new files are ordered: as they came, by sort keys, or along a Z-curve.
 
     `zorder` has the ids of columns.
@@ -71,7 +71,7 @@ class Making:
     context: ScanContext
     write: WriteContext
     options: RewriteOptions
-    layout: Layout
+    layout: RewriteLayout
 
     def order_of(self, group: FileGroup) -> RowOrder | None:
         """Return the order of the rows of a group; by partition first where they change it."""
@@ -170,7 +170,7 @@ class Making:
         )
 
 
-def making_of(view: TableView, options: RewriteOptions, layout: Layout) -> Making:
+def making_of(view: TableView, options: RewriteOptions, layout: RewriteLayout) -> Making:
     """Return how a compaction of a table makes its tasks."""
     write = replace(
         write_context(

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.commit.rerun import rerun_on_conflict
+from rowlake.maintain.deletes.delete_writing import MARKING, MarkedFiles
 from rowlake.maintain.deletes.equality_kernel import EqualityTask, equality_kernel
-from rowlake.maintain.deletes.marking import MARKING, MarkedFiles
 from rowlake.maintain.deletes.position_deletes import marking_of
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.maintain.options import Given
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rowlake.engine.spark import Engine
-    from rowlake.maintain.deletes.marking import Marking
+    from rowlake.maintain.deletes.delete_writing import DeleteWriting
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.task import FileTask
     from rowlake.plan.files import FilePlan
-    from rowlake.write.marks import Partition
+    from rowlake.write.position_deletes import Partition
 
     Flags = NDArray[np.bool_]
 
@@ -244,7 +244,7 @@ class _Run:
             raise
         return MarkedFiles.of(found)
 
-    def _tasks(self, plan: FilePlan, marking: Marking) -> list[EqualityTask]:
+    def _tasks(self, plan: FilePlan, marking: DeleteWriting) -> list[EqualityTask]:
         """Return few tasks of about equal weight; files with the same deletes side by side."""
         files = sorted(_files(plan), key=lambda pair: [one.key[0] for one in pair[0].deletes])
         weights = np.array([max(f.file_size_in_bytes, OPEN_FILE_BYTES) for f, _ in files], float)

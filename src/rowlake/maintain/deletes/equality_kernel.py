@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rowlake.maintain.deletes.marking import file_batches, source_batch
+from rowlake.maintain.deletes.delete_writing import file_batches, source_batch
 from rowlake.model.distinct import distinct
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.schema import FIELD_ID, Schema
@@ -26,18 +26,18 @@ from rowlake.model.task import (
 )
 from rowlake.scan.deletes import positions_in
 from rowlake.scan.kernel import scan_kernel
-from rowlake.write.marks import Marked
+from rowlake.write.position_deletes import DeletedPositions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from rowlake.maintain.deletes.marking import Marking
+    from rowlake.maintain.deletes.delete_writing import DeleteWriting
     from rowlake.model.files import DeleteFile
     from rowlake.model.task import FileTask, ScanContext
     from rowlake.storage.files import Storage
-    from rowlake.write.marks import Partition
+    from rowlake.write.position_deletes import Partition
 
     Positions = NDArray[np.int64]
 
@@ -57,7 +57,7 @@ _PROJECTION = Schema(
 class EqualityTask:
     """Some data files; `partitions` are encoded, one for each file."""
 
-    marking: Marking
+    marking: DeleteWriting
     context: ScanContext
     files: tuple[FileTask, ...]
     partitions: tuple[Partition, ...]
@@ -67,7 +67,7 @@ def equality_kernel(task: EqualityTask) -> Iterator[pa.RecordBatch]:
     """Find the positions of each file that equality deletes delete, and mark them."""
     storage = task.marking.storage
     context = replace(task.context, projection=_PROJECTION, predicate=None, exact=False)
-    marked: list[Marked] = []
+    marked: list[DeletedPositions] = []
     sources: list[dict[str, Any]] = []
     for file, partition in zip(task.files, task.partitions, strict=True):
         source, mark = _of_file(task, context, file, partition, storage)
@@ -84,7 +84,7 @@ def _of_file(
     file: FileTask,
     partition: Partition,
     storage: Storage,
-) -> tuple[dict[str, Any], Marked | None]:
+) -> tuple[dict[str, Any], DeletedPositions | None]:
     known = positions_in(file.deletes, file.location, storage)
     new = np.setdiff1d(_deleted(context, file), known, assume_unique=True)
     source: dict[str, Any] = {"source": file.location, "is_marked": len(new) > 0, "rows": len(new)}
@@ -98,7 +98,7 @@ def _of_file(
     if not task.marking.as_vectors:
         known = positions_in(replaced, file.location, storage)
     every = distinct(new, known)
-    return source, Marked(file.location, file.spec_id, partition, every)
+    return source, DeletedPositions(file.location, file.spec_id, partition, every)
 
 
 def _deleted(context: ScanContext, file: FileTask) -> Positions:

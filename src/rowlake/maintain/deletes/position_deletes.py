@@ -19,7 +19,7 @@ import numpy as np
 
 from rowlake.commit.rerun import rerun_on_conflict
 from rowlake.errors import CommitConflictError
-from rowlake.maintain.deletes.marking import MARKING, MarkedFiles, Marking
+from rowlake.maintain.deletes.delete_writing import MARKING, DeleteWriting, MarkedFiles
 from rowlake.maintain.deletes.position_kernel import PositionTask, position_kernel
 from rowlake.maintain.deletes.position_plan import (
     PROCEDURE,
@@ -196,10 +196,10 @@ class _Run:
         return MarkedFiles.of(found)
 
 
-def marking_of(view: TableView, granularity: str, *, dry_run: bool) -> Marking:
+def marking_of(view: TableView, granularity: str, *, dry_run: bool) -> DeleteWriting:
     """Return how tasks of one operation write marks."""
     folder = view.properties.get("write.data.path") or f"{view.location}/data"
-    return Marking(
+    return DeleteWriting(
         folder=folder.rstrip("/"),
         as_vectors=view.can.deletion_vectors,
         granularity=granularity,
@@ -209,7 +209,7 @@ def marking_of(view: TableView, granularity: str, *, dry_run: bool) -> Marking:
     )
 
 
-def _tasks(marking: Marking, parts: Sequence[MarkGroup], slots: int) -> list[PositionTask]:
+def _tasks(marking: DeleteWriting, parts: Sequence[MarkGroup], slots: int) -> list[PositionTask]:
     """Return few tasks of about equal weight."""
     weights = np.array([_weight(part) for part in parts], float)
     count = task_count(float(weights.sum()), SPLIT_BYTES, slots)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.codecs.position_delete import merged
-from rowlake.maintain.deletes.marking import file_batches, source_batch
+from rowlake.maintain.deletes.delete_writing import file_batches, source_batch
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.scan.deletes import positions_for
 from rowlake.write.kernel import remove_written
-from rowlake.write.marks import Marked
+from rowlake.write.position_deletes import DeletedPositions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rowlake.maintain.deletes.marking import Marking
+    from rowlake.maintain.deletes.delete_writing import DeleteWriting
     from rowlake.model.files import DeleteFile
     from rowlake.storage.files import Storage
-    from rowlake.write.marks import Partition
+    from rowlake.write.position_deletes import Partition
 
 # Positions that are held at once, unless one data file has more.
 MOST_ROWS = 20_000_000
@@ -64,7 +64,7 @@ class MarkGroup:
 class PositionTask:
     """Some groups to rewrite."""
 
-    marking: Marking
+    marking: DeleteWriting
     groups: tuple[MarkGroup, ...]
 
     @property
@@ -94,7 +94,7 @@ def position_kernel(task: PositionTask) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
-def _sets(task: PositionTask, storage: Storage) -> Iterator[tuple[list[Marked], int]]:
+def _sets(task: PositionTask, storage: Storage) -> Iterator[tuple[list[DeletedPositions], int]]:
     """Yield what is written at once, with the data sequence number that it keeps."""
     if task.marking.as_vectors:
         yield from _vectors(task, storage)
@@ -107,9 +107,9 @@ def _sets(task: PositionTask, storage: Storage) -> Iterator[tuple[list[Marked], 
                 yield some, group.data_sequence_number
 
 
-def _vectors(task: PositionTask, storage: Storage) -> Iterator[tuple[list[Marked], int]]:
+def _vectors(task: PositionTask, storage: Storage) -> Iterator[tuple[list[DeletedPositions], int]]:
     """Yield marks of several groups together: vectors share Puffin files."""
-    waiting: list[Marked] = []
+    waiting: list[DeletedPositions] = []
     rows = number = 0
     for group in task.groups:
         for mark in _marks(group, storage):
@@ -123,20 +123,21 @@ def _vectors(task: PositionTask, storage: Storage) -> Iterator[tuple[list[Marked
         yield waiting, number
 
 
-def _marks(group: MarkGroup, storage: Storage) -> list[Marked]:
+def _marks(group: MarkGroup, storage: Storage) -> list[DeletedPositions]:
     parts: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
     for one in group.deletes:
         for path, found in positions_for(one.delete, group.data, storage).items():
             if group.data[path] <= one.data_sequence_number:
                 parts[path].append(found)
     return [
-        Marked(path, group.spec_id, group.partition, merged(parts[path])) for path in sorted(parts)
+        DeletedPositions(path, group.spec_id, group.partition, merged(parts[path]))
+        for path in sorted(parts)
     ]
 
 
-def _cut(marks: list[Marked], rows_per_file: int) -> list[list[Marked]]:
+def _cut(marks: list[DeletedPositions], rows_per_file: int) -> list[list[DeletedPositions]]:
     """Return runs of marks with about so many rows each; a data file is in one of them."""
-    runs: list[list[Marked]] = [[]]
+    runs: list[list[DeletedPositions]] = [[]]
     rows = 0
     for mark in marks:
         if runs[-1] and rows + len(mark.positions) > rows_per_file:

@@ -18,12 +18,12 @@ from rowlake.errors import RowlakeError
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.secrets import redacted_repr
 from rowlake.storage.files import Storage
-from rowlake.write.marks import MarkWriter
+from rowlake.write.position_deletes import PositionDeleteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rowlake.write.marks import Marked
+    from rowlake.write.position_deletes import DeletedPositions
 
 _DELETE_KEY = pa.struct([("location", pa.string()), ("content_offset", pa.int64())])
 # Rows of two kinds: of a data file that was read or marked (`source`), and of a delete file that
@@ -41,7 +41,7 @@ MARKING = pa.schema(
 
 
 @dataclass(frozen=True)
-class Marking:
+class DeleteWriting:
     """Where and how tasks write marks; `operation_id` is in the names of the files."""
 
     folder: str
@@ -62,7 +62,7 @@ class Marking:
         """Return what writes marks, or says what would be written."""
         if self.dry_run:
             return _Counter(self.as_vectors, self.granularity)
-        return MarkWriter(
+        return PositionDeleteWriter(
             self.folder, self.as_vectors, self.granularity, storage, self.operation_id
         )
 
@@ -82,7 +82,7 @@ class Marking:
 class Writer(Protocol):
     """What writes marks."""
 
-    def write(self, marked: list[Marked]) -> pa.Table:
+    def write(self, marked: list[DeletedPositions]) -> pa.Table:
         """Return the delete files of some marks."""
 
 
@@ -93,7 +93,7 @@ class _Counter:
     as_vectors: bool
     granularity: str
 
-    def write(self, marked: list[Marked]) -> pa.Table:
+    def write(self, marked: list[DeletedPositions]) -> pa.Table:
         by_file = self.as_vectors or self.granularity == "file"
         counts: dict[object, int] = defaultdict(int)
         for mark in marked:

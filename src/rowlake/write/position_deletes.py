@@ -30,7 +30,7 @@ Partition = tuple["bytes | None", ...]
 
 
 @dataclass(frozen=True)
-class Marked:
+class DeletedPositions:
     """The deleted positions of one data file."""
 
     location: str
@@ -40,7 +40,7 @@ class Marked:
 
 
 @dataclass(frozen=True)
-class MarkWriter:
+class PositionDeleteWriter:
     """Where and how delete files are written; their names hold `operation_id`."""
 
     folder: str
@@ -49,7 +49,7 @@ class MarkWriter:
     storage: Storage
     operation_id: str = ""
 
-    def write(self, marked: list[Marked]) -> pa.Table:
+    def write(self, marked: list[DeletedPositions]) -> pa.Table:
         """Write the marks of some data files; return the delete files. A failure leaves none."""
         if not marked:
             return WRITTEN_FILES.empty_table()
@@ -66,7 +66,7 @@ class MarkWriter:
         begun.append(f"{self.folder}/{name}-deletes.{suffix}")
         return begun[-1]
 
-    def _vectors(self, marked: list[Marked], begun: list[str]) -> list[dict[str, Any]]:
+    def _vectors(self, marked: list[DeletedPositions], begun: list[str]) -> list[dict[str, Any]]:
         blobs = [vector_blob(bitmap_of(mark.positions), mark.location) for mark in marked]
         puffin = write_puffin(blobs, created_by=f"rowlake {__version__}")
         location = self._location("puffin", begun)
@@ -85,14 +85,14 @@ class MarkWriter:
             for mark, blob in zip(marked, puffin.blobs, strict=True)
         ]
 
-    def _positions(self, marked: list[Marked], begun: list[str]) -> list[dict[str, Any]]:
-        groups: dict[Any, list[Marked]] = defaultdict(list)
+    def _positions(self, marked: list[DeletedPositions], begun: list[str]) -> list[dict[str, Any]]:
+        groups: dict[Any, list[DeletedPositions]] = defaultdict(list)
         for mark in marked:
             by_partition = (mark.spec_id, mark.partition)
             groups[mark.location if self.granularity == "file" else by_partition].append(mark)
         return [self._position_file(group, begun) for group in groups.values()]
 
-    def _position_file(self, group: list[Marked], begun: list[str]) -> dict[str, Any]:
+    def _position_file(self, group: list[DeletedPositions], begun: list[str]) -> dict[str, Any]:
         positions = {mark.location: mark.positions for mark in group}
         made = write_positions(self._location("parquet", begun), positions, self.storage)
         return _row(
@@ -111,7 +111,7 @@ class MarkWriter:
         )
 
 
-def _row(mark: Marked, **facts: Any) -> dict[str, Any]:
+def _row(mark: DeletedPositions, **facts: Any) -> dict[str, Any]:
     return {
         **dict.fromkeys(WRITTEN_FILES.names),
         "content": int(Content.POSITION_DELETES),
