@@ -2,8 +2,8 @@
 
 Comes in: a `HoldingCatalog` with the commits that wait. Goes out: `AllLanded`, `Conflict`,
 `Unknown`, or `OvertakenTransaction` where what another writer did forbids one of them. After a
-lost race each table's commits are checked against what landed since the transaction first read the table, and made
-again on top of it under the same snapshot ids; data files are used again.
+lost race each table's commits are checked against what landed since the transaction first read the
+table, and made again on top of it under the same snapshot ids; data files are used again.
 """
 
 from __future__ import annotations
