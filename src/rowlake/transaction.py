@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.transaction import HoldingCatalog
+from rowlake.commit.outcome import commit_all_or_raise
 from rowlake.commit.transaction import discard
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.autopilot.auto import tidy_after
-from rowlake.verbs.outcome import commit_all_or_raise
 
 if TYPE_CHECKING:
     from types import TracebackType

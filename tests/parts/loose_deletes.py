@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rowlake.commit.outcome import commit_or_raise
 from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.values import encode_partitions
 from rowlake.plan.files import plan_files
 from rowlake.storage.files import Storage
-from rowlake.verbs.outcome import commit_or_raise
 from rowlake.write.position_deletes import DeletedPositions, PositionDeleteWriter
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
+from rowlake.commit.outcome import Phases, commit_or_raise
 from rowlake.commit.rerun import (
     by_any_change,
     by_nothing_else,
@@ -37,7 +38,6 @@ from rowlake.rowlevel.strategy import Way, granularity_of, mode_for
 from rowlake.rowlevel.task import OUTCOMES, ChangeTask
 from rowlake.rowlevel.tasks import TaskLayout, change_tasks, insert_tasks, placed_files
 from rowlake.storage.files import Storage
-from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.read import scan_context
 from rowlake.verbs.write import view_for_write
 from rowlake.write.context import write_context

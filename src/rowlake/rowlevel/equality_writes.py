@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.commit.outcome import Phases
 from rowlake.errors import InvalidStatementError, RowlakeError, SchemaMismatchError, shown
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES, Content
@@ -34,7 +35,6 @@ from rowlake.rowlevel.strategy import Deletes, deletes_of
 from rowlake.rowlevel.unique import Keys, column_id, key_order, latest_column
 from rowlake.storage.files import Storage
 from rowlake.verbs.match import matched_batches, matched_frame, matched_names
-from rowlake.verbs.outcome import Phases
 from rowlake.verbs.source import ArrowSource, names_of, read_if_small, source_of
 from rowlake.verbs.write import committed_result, view_for_write
 from rowlake.write.conform import conform

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowlake.commit.metadata import commit_metadata
+from rowlake.commit.outcome import commit_or_raise
 from rowlake.errors import InvalidStatementError
 from rowlake.model.change import Change, Operation
 from rowlake.model.metadata_change import DEFAULT_RETENTION, CreateRef, Retention
 from rowlake.storage.files import Storage
-from rowlake.verbs.outcome import commit_or_raise
 
 if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle

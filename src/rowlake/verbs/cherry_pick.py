@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.commit.metadata import commit_metadata
+from rowlake.commit.outcome import commit_or_raise
 from rowlake.errors import InvalidStatementError, shown
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES
@@ -20,7 +21,6 @@ from rowlake.model.format import FileAction
 from rowlake.model.metadata_change import MoveRef
 from rowlake.model.result import Result
 from rowlake.model.values import encode_partitions
-from rowlake.verbs.outcome import commit_or_raise
 
 if TYPE_CHECKING:
     from rowlake.model.format import Payload

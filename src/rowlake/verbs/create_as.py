@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog import tables as catalog_tables
+from rowlake.commit.outcome import Phases
 from rowlake.errors import CommitConflictError
 from rowlake.model.change import Change, Operation
 from rowlake.model.metadata_change import Redefine
 from rowlake.model.result import Result
 from rowlake.storage.files import Storage
 from rowlake.verbs.create import create_table
-from rowlake.verbs.outcome import Phases
 from rowlake.verbs.write import WriteOptions, committed_result, write_rows
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from rowlake.commit.outcome import Phases, commit_or_raise
 from rowlake.errors import InvalidStatementError
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES
@@ -23,7 +24,6 @@ from rowlake.storage.files import Storage
 from rowlake.verbs.adopt import AdoptContext, AdoptTask, adopt_kernel
 from rowlake.verbs.folders import FORMATS, source_files
 from rowlake.verbs.ingest_match import check_duplicates, compatible_spec, partitioned
-from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.write import WriteOptions, view_for_write
 from rowlake.write.metrics_modes import metrics_modes
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.catalog import tables as catalog_tables
+from rowlake.commit.outcome import Phases
 from rowlake.errors import InvalidStatementError, SchemaMismatchError
 from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.partition import PartitionBy
@@ -23,7 +24,6 @@ from rowlake.verbs.adopt import SCHEMAS, AdoptContext, schema_kernel
 from rowlake.verbs.create import already_there, create_table
 from rowlake.verbs.folders import inferred_types, source_files
 from rowlake.verbs.ingest import added, checked_format, cost_of, tasks_of
-from rowlake.verbs.outcome import Phases
 from rowlake.verbs.write import WriteOptions
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.commit.outcome import Phases, commit_or_raise
 from rowlake.engine.spark import Spread
 from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.model.change import Change, Isolation, Operation, Requirements, no_files
@@ -25,7 +26,6 @@ from rowlake.model.result import Result
 from rowlake.secrets import redacted_repr
 from rowlake.storage.files import Storage
 from rowlake.verbs.match import matched_batches, matched_frame, matched_names
-from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.plain_parquet import FileSource
 from rowlake.verbs.source import ArrowSource, source_of
 from rowlake.write.context import write_context

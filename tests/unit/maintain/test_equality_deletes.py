@@ -8,6 +8,7 @@ import random
 import pyarrow as pa
 import pytest
 
+from rowlake.commit.outcome import commit_or_raise
 from rowlake.commit.phases import Phase
 from rowlake.errors import InvalidStatementError, StorageError, UnsupportedFeatureError
 from rowlake.iceberg.metadata import view_of
@@ -15,7 +16,6 @@ from rowlake.maintain.deletes import equality_kernel
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.storage.files import Storage
-from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.write import WriteOptions, write_rows
 from rowlake.write import position_deletes as marks
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rowlake.codecs.puffin import write_puffin
+from rowlake.commit.outcome import commit_or_raise
 from rowlake.commit.phases import Phase
 from rowlake.errors import (
     CommitConflictError,
@@ -18,7 +19,6 @@ from rowlake.maintain.deletes import position_kernel, position_plan
 from rowlake.model.change import Change, Operation
 from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.storage.files import Storage
-from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.write import WriteOptions, write_rows
 from rowlake.write import position_deletes as marks
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales

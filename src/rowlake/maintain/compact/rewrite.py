@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowlake.commit.compaction_rebase import Carry
+from rowlake.commit.outcome import Phases, commit_or_raise
 from rowlake.errors import CommitConflictError, EngineError, RowlakeError
 from rowlake.maintain.compact.rewrite_kernel import REWRITTEN, rewrite_kernel
 from rowlake.maintain.compact.rewrite_locate import by_row_id
@@ -29,7 +30,6 @@ from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.health import count_text
 from rowlake.model.report import Report
 from rowlake.storage.files import Storage
-from rowlake.verbs.outcome import Phases, commit_or_raise
 from rowlake.verbs.write import view_for_write
 from rowlake.write.kernel import remove_attempt
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rowlake.commit.outcome import commit_or_raise
 from rowlake.commit.rerun import rerun_on_conflict
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.distinct import distinct
@@ -13,7 +14,6 @@ from rowlake.model.files import Content
 from rowlake.plan.files import plan_files
 from rowlake.scan.deletes import all_positions
 from rowlake.storage.files import Storage
-from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.write import view_for_write
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.commit.outcome import commit_or_raise
 from rowlake.commit.rerun import rerun_on_conflict
 from rowlake.maintain.deletes.delete_writing import MARKING, MarkedFiles
 from rowlake.maintain.deletes.equality_kernel import EqualityTask, equality_kernel
@@ -39,7 +40,6 @@ from rowlake.prune.match import may_match
 from rowlake.prune.metrics import one_array
 from rowlake.rowlevel.strategy import granularity_of
 from rowlake.storage.files import Storage
-from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.read import scan_context
 from rowlake.verbs.write import view_for_write
 from rowlake.write.kernel import remove_written

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rowlake.commit.outcome import commit_or_raise
 from rowlake.commit.rerun import rerun_on_conflict
 from rowlake.errors import CommitConflictError
 from rowlake.maintain.deletes.delete_writing import MARKING, DeleteWriting, MarkedFiles
@@ -32,7 +33,6 @@ from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.report import Report
 from rowlake.plan.tasks import OPEN_FILE_BYTES, SPLIT_BYTES, pack, task_count
 from rowlake.storage.files import Storage
-from rowlake.verbs.outcome import commit_or_raise
 from rowlake.verbs.write import view_for_write
 from rowlake.write.kernel import remove_written
 
