@@ -149,7 +149,7 @@ def by_key(merging: Merging) -> PreparedMerge | None:
         text
         for clause in merging.clauses
         if clause.when is not When.NOT_MATCHED_BY_SOURCE
-        for each in clause.assigned
+        for each in _changed(merging, clause)
         for text in each.texts
     ]
     keys = [text for _, text, _ in join.keys]

@@ -434,3 +434,16 @@ MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT M
 --   7 | g
 --   8 | eight
 --   9 | i
+
+-- case: a column set to itself keeps its value
+-- table: two
+-- view s: VALUES (2, 'TWO'), (4, 'FOUR') AS s(id, v)
+MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = t.v;
+-- counts: updated 2
+-- rows:
+--   id | v
+--   1 | one
+--   2 | two
+--   3 | three
+--   4 | four
+--   5 | five
