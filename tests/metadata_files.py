@@ -30,14 +30,14 @@ def add_files(
     partition = [[] for _ in sizes]
     if stores is not None:
         partition = [[value] for value in encode(pa.array(stores, pa.int32())).to_pylist()]
-    first = handle.metadata.last_sequence_number
+    first = len(handle.snapshots)
     columns = {
         "content": pa.array([int(content)] * count, pa.int8()),
         "location": pa.array(
             at or [f"{table.location}/data/{first}-{i}.parquet" for i in range(count)]
         ),
         "file_format": pa.array(["PARQUET"] * count),
-        "spec_id": pa.array([handle.metadata.default_spec_id] * count, pa.int32()),
+        "spec_id": pa.array([handle.view().default_spec_id] * count, pa.int32()),
         "partition": pa.array(partition, WRITTEN_FILES.field("partition").type),
         "record_count": pa.array([rows] * count, pa.int64()),
         "file_size_in_bytes": pa.array(sizes, pa.int64()),

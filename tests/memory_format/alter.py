@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError, shown
 from rowlake.model import metadata_change as changes
 from rowlake.model.handle import MAIN, Ref
+from tests.memory_format.cleanup import expired
 from tests.memory_format.definition import FORMAT_VERSION, redefined, sort_order
 from tests.memory_format.state import FLAVOURS
 
@@ -123,6 +124,11 @@ def _(change: changes.AddSpec, handle: MemoryHandle) -> MemoryTable:
 @altered.register(changes.Redefine)
 def _(change: changes.Redefine, handle: MemoryHandle) -> MemoryTable:
     return redefined(handle.table, change.definition)
+
+
+@altered.register(changes.ExpireSnapshots)
+def _(change: changes.ExpireSnapshots, handle: MemoryHandle) -> MemoryTable:
+    return expired(handle.table, change.expiry) if change.expiry else handle.table
 
 
 def _moved(handle: MemoryHandle, name: str, snapshot_id: int) -> MemoryTable:

@@ -1,4 +1,4 @@
-"""Builders of new schemas and specs, with those methods of PyIceberg's builders that tests use."""
+"""Builders of new schemas and specs, with the methods of Iceberg's builders that tests use."""
 
 from __future__ import annotations
 
@@ -82,6 +82,10 @@ class SchemaBuilder:
         found = self._find(name)
         self._columns[self._columns.index(found)] = found.with_name(to)
 
+    def update_column(self, name: str, kind: Any) -> None:
+        found = self._find(name)
+        self._columns[self._columns.index(found)] = found.with_type(_TYPES[str(kind)])
+
     def set_identifier_fields(self, *names: str) -> None:
         found = [self.table.schema.find(tuple(name.split("."))) for name in names]
         self._keys = tuple(number for one in found if (number := field_id(one)) is not None)
@@ -102,4 +106,4 @@ class SchemaBuilder:
         )
 
 
-BUILDERS = {"schema": SchemaBuilder, "spec": SpecBuilder}
+BUILDERS: dict[str, Any] = {"schema": SchemaBuilder, "spec": SpecBuilder}

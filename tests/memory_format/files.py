@@ -62,6 +62,13 @@ def apply(table: MemoryTable, change: Change, snapshot_id: int, sequence_number:
     return Applied(files, tuple(sorted(wanted - gone)), next_row_id)
 
 
+def each_once(entries: pa.Table) -> pa.Table:
+    """Return the first entry of each file; vectors share one, so their offset counts too."""
+    keys = entries.select(["location", "content_offset"]).to_pylist()
+    first = {tuple(key.values()): row for row, key in reversed(list(enumerate(keys)))}
+    return entries.take(pa.array(sorted(first.values()), pa.int64()))
+
+
 def locations(files: Files) -> set[str]:
     return {location for table in files.values() for location in table["location"].to_pylist()}
 
@@ -116,7 +123,8 @@ def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 def _split(files: Files, goes: Mark) -> tuple[dict[int, pa.Table], dict[int, pa.Table]]:
     """Return the files that stay and those that go, by spec; specs without any are left out."""
-    kept, gone = {}, {}
+    kept: dict[int, pa.Table] = {}
+    gone: dict[int, pa.Table] = {}
     for spec_id, table in files.items():
         mask = pa.array([goes(row) for row in table.select(_KEY_COLUMNS).to_pylist()], pa.bool_())
         for found, chosen in ((kept, pc.invert(mask)), (gone, mask)):

@@ -14,10 +14,12 @@ from rowlake.iceberg.summary import summary_of
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.format import FileAction, LandedCommit
 from rowlake.model.handle import MAIN, Ref
+from rowlake.model.health import MetadataFacts
 from rowlake.model.names import quoted
 from rowlake.model.outcome import Conflict, Landed
 from rowlake.model.view import SnapshotInfo, TableView
 from tests.memory_format.alter import altered
+from tests.memory_format.cleanup import MemoryHistory, expiry_of, ownership_of
 from tests.memory_format.definition import new_table
 from tests.memory_format.evolution import BUILDERS
 from tests.memory_format.files import MemoryListing, apply
@@ -25,15 +27,17 @@ from tests.memory_format.handle import MemoryHandle
 from tests.memory_format.inspection import metadata_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rowlake.model.change import Change
+    from rowlake.model.expiry import Asked, Expiry
     from rowlake.model.format import TaskRunner
     from rowlake.model.handle import TableHandle
     from rowlake.model.metadata_change import MetadataChange, TableDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
     from rowlake.storage.files import Storage
+    from rowlake.storage.ownership import Ownership
     from tests.memory_format.files import Applied
     from tests.memory_format.state import MemoryStore, MemoryTable, SnapshotFiles
 
@@ -77,7 +81,7 @@ class MemoryFormat:
         if sum(chosen is not None for chosen in (snapshot_id, as_of_ms, ref)) > 1:
             raise InvalidStatementError("Give one of snapshot_id, as_of and ref, not several.")
         snapshot = _chosen(_own(handle), snapshot_id, as_of_ms, ref)
-        is_tag = ref in table.refs and table.refs[ref].is_tag
+        is_tag = ref is not None and ref in table.refs and table.refs[ref].is_tag
         travels = snapshot_id is not None or as_of_ms is not None or is_tag
         schema_id = table.schema_id
         if travels and snapshot is not None and snapshot.schema_id is not None:
@@ -242,6 +246,22 @@ class MemoryFormat:
             return builder.result().touched()
 
         return commit_metadata(handle, f"change the {what}", built)
+
+    def file_history(
+        self, handle: TableHandle, *, runner: TaskRunner | None = None
+    ) -> MemoryHistory:
+        return MemoryHistory(_own(handle))
+
+    def expiry(self, handle: TableHandle, asked: Asked) -> Expiry:
+        return expiry_of(_own(handle), asked)
+
+    def ownership(
+        self, handle: TableHandle, also_below: Sequence[str] | str | None = ()
+    ) -> Ownership:
+        return ownership_of(_own(handle), also_below)
+
+    def metadata_facts(self, handle: TableHandle) -> MetadataFacts:
+        return MetadataFacts(schemas=len(_own(handle).table.schemas))
 
     def name_mapping(self, handle: TableHandle) -> str:
         raise _unsupported(handle, "a name mapping")

@@ -11,6 +11,7 @@ from rowlake.errors import InvalidStatementError
 from rowlake.model.files import file_fields, files_schema
 from rowlake.model.format import FileAction
 from rowlake.model.unified_partition import in_unified_partition, unified_partition_type
+from tests.memory_format.files import each_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,7 @@ def metadata_table(handle: MemoryHandle, name: str, view: TableView) -> pa.Table
     ids = list(handle.table.files) if kind != wanted else [view.snapshot_id]
     found = [handle.table.files[one] for one in ids if one is not None]
     every = _entries([files for one in found for files in _chosen(one, kind)], view)
-    return _entry_rows(every) if kind == "entries" else _each_once(_file_rows(every))
+    return _entry_rows(every) if kind == "entries" else _file_rows(each_once(every))
 
 
 def _chosen(files: SnapshotFiles, kind: str) -> Iterator[Files]:
@@ -62,12 +63,6 @@ def _file_rows(entries: pa.Table) -> pa.Table:
         names.remove("partition")
     shown = entries.select(names)
     return shown.rename_columns(["file_path" if one == "location" else one for one in names])
-
-
-def _each_once(files: pa.Table) -> pa.Table:
-    keys = files.select(["file_path", "content_offset"]).to_pylist()
-    first = {tuple(key.values()): row for row, key in reversed(list(enumerate(keys)))}
-    return files.take(pa.array(sorted(first.values()), pa.int64()))
 
 
 def _entry_rows(entries: pa.Table) -> pa.Table:

@@ -30,6 +30,11 @@ def memory_lake(folder: str, engine: Engine | None = None) -> MemoryLake:
     return MemoryLake(_stores.setdefault(folder, MemoryStore(folder)), engine or Engine(None))
 
 
+def has_stores() -> bool:
+    """Return whether lakes were made since all was forgotten."""
+    return bool(_stores)
+
+
 def forget_stores() -> None:
     """Forget all tables."""
     _stores.clear()

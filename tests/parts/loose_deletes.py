@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowlake.commit.outcome import commit_or_raise
-from rowlake.iceberg.metadata import view_of
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.values import encode_partitions
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 def places_of(table: Any) -> dict[str, tuple[int, tuple[bytes | None, ...]]]:
     """Return the spec and the encoded partition of each data file."""
-    plan = plan_files(view_of(table.handle), None, Storage({}))
+    plan = plan_files(table.handle.view(), None, Storage({}))
     found = {}
     for spec_id, files in plan.data.items():
         encoded = encode_partitions(files["partition"].combine_chunks()).to_pylist()
@@ -62,7 +61,7 @@ def add_equality_deletes(
 ) -> None:
     """Commit an equality delete file of these keys, named as the table's columns are."""
     handle, storage = table.handle, Storage({})
-    fields = [view_of(handle).schema.arrow.field(name) for name in keys.column_names]
+    fields = [handle.view().schema.arrow.field(name) for name in keys.column_names]
     location = f"{table.location}/data/{uuid.uuid4()}-equality.parquet"
     pq.write_table(keys.cast(pa.schema(fields)), location)
     row = {

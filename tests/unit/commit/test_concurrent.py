@@ -38,7 +38,7 @@ PHASES = {
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path) as opened:
         opened.create_namespace("shop")
         yield opened

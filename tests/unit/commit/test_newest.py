@@ -25,7 +25,7 @@ AGAIN = "another writer dropped the table and made one of the same name"
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path) as opened:
         opened.create_namespace("shop")
         yield opened

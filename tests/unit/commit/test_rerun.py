@@ -12,7 +12,7 @@ NAME = "shop.sales"
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path) as opened:
         opened.create_namespace("shop")
         opened.create_table(NAME, SALES, properties={"commit.retry.min-wait-ms": "1"})

@@ -17,7 +17,7 @@ ON = {f"{PREFIX}enabled": "true", f"{PREFIX}min-interval-seconds": "0"}
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path / "lake") as made:
         made.create_namespace("ns")
         yield made
@@ -103,6 +103,7 @@ def test_every_write_of_a_table_may_start_it(lake, runs, write) -> None:
     assert len(runs) == 1
 
 
+@pytest.mark.iceberg
 @pytest.mark.parametrize(
     "statement", ["DELETE FROM ns.t WHERE id = 1", "UPDATE ns.t SET note = 'x' WHERE id = 1"]
 )
@@ -130,6 +131,7 @@ def test_writes_that_change_nothing_of_main_do_not_start_it(lake, runs) -> None:
     assert runs == []
 
 
+@pytest.mark.iceberg
 def test_a_transaction_starts_it_once_it_has_landed(lake, runs) -> None:
     for name in ("ns.t", "ns.u", "ns.quiet"):
         lake.create_table(name, SALES, properties={} if "quiet" in name else every(1))

@@ -17,6 +17,8 @@ from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, sales
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
+pytestmark = pytest.mark.iceberg
+
 NAME = "shop.sales"
 IDS = {
     "partition": 1,

@@ -18,6 +18,8 @@ from rowlake.storage.files import Storage
 from tests.lakes import SALES, files_in, make_lake, sales
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
+pytestmark = pytest.mark.iceberg
+
 NAME = "shop.sales"
 COUNTED = {"id": 100, "store": 4, "sold_on": 90, "amount": 100, "note": 85}
 

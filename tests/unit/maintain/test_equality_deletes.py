@@ -11,13 +11,13 @@ import pytest
 from rowlake.commit.outcome import commit_or_raise
 from rowlake.commit.phases import Phase
 from rowlake.errors import InvalidStatementError, StorageError, UnsupportedFeatureError
-from rowlake.iceberg.metadata import view_of
 from rowlake.maintain.deletes import equality_kernel
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.storage.files import Storage
 from rowlake.verbs.write import WriteOptions, write_rows
 from rowlake.write import position_deletes as marks
+from tests.any_format import changing
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 from tests.parts.failing import stray_files
 from tests.parts.loose_deletes import add_equality_deletes, delete_files, places_of
@@ -35,7 +35,7 @@ SPECS = {
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path) as opened:
         opened.create_namespace("shop")
         yield opened
@@ -189,8 +189,8 @@ def test_columns_that_were_promoted_renamed_and_dropped(lake, version):
     table.append(values(ROWS))
     table.delete("n = 1 OR s IS NULL", deletes="equality")
     table.append(values(ROWS, 1))
-    with table.evolve().update_schema() as update:
-        update.update_column("n", field_type=_long())
+    with changing(table, "schema") as update:
+        update.update_column("n", "long")
         update.rename_column("n", "number")
         update.delete_column("s")
     upsert(
@@ -204,12 +204,6 @@ def test_columns_that_were_promoted_renamed_and_dropped(lake, version):
     assert report.rows_deleted == 4 + 2
     upsert(table, pa.table({"number": pa.array([1 << 40]), "x": [0.5], "v": [4]}), ["number"])
     assert convert(table).rows_deleted == 2
-
-
-def _long():
-    from pyiceberg.types import LongType
-
-    return LongType()
 
 
 def test_what_is_marked_already_is_kept(lake, version):
@@ -266,22 +260,27 @@ def test_a_filter_lets_go_what_nobody_else_needs(lake, version):
 def test_specs_that_changed(lake, version):
     table = make(lake, version, ("store",))
     table.append(sales(40))
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.remove_field("store")
     table.append(sales(40, 40))
     upsert(table, sales(20, 30))
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.add_field("id", "bucket[2]")
     upsert(table, sales(20, 70))
     assert convert(table).rows_deleted == 30
     assert table.arrow().num_rows == 90
 
 
-def test_tables_without_equality_deletes_and_transactions(lake):
+def test_tables_without_equality_deletes(lake):
     table = make(lake, "1")
     assert convert(table).snapshot_id is None
     table.append(sales(3))
     assert convert(table).snapshot_id is None
+
+
+@pytest.mark.iceberg
+def test_not_inside_a_transaction(lake):
+    make(lake, "1").append(sales(3))
     with pytest.raises(UnsupportedFeatureError), lake.transaction() as tx:
         tx.table(NAME).convert_equality_deletes()
 
@@ -394,7 +393,7 @@ def test_a_compaction_that_lands_meanwhile_with_an_old_sequence_number(lake, ver
     """Its output is older than the equality deletes: they still apply to it."""
     table = make(lake, version)
     table.append(sales(100))
-    before = view_of(table.handle)
+    before = table.handle.view()
     upsert(table, sales(10, 5))
     table.append(sales(5, 200))
     other = lake.table(NAME)
@@ -422,7 +421,7 @@ def test_a_compaction_of_other_files_with_an_old_sequence_number(lake, version, 
     """No file that was read goes, but a file comes that a removed delete applies to."""
     table = make(lake, version)
     table.append(sales(100))
-    late = write_rows(view_of(table.handle), table._engine, sales(3, 6), WriteOptions())
+    late = write_rows(table.handle.view(), table._engine, sales(3, 6), WriteOptions())
     upsert(table, sales(10, 5))
     other = lake.table(NAME)
 
@@ -495,6 +494,7 @@ def convert_some(table, where):
     assert shown(table) == before
 
 
+@pytest.mark.iceberg
 def test_the_procedure(lake):
     from rowlake.sql.procedures.call import PROCEDURES
 

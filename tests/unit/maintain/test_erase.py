@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from tests.any_format import changing
 from tests.lakes import make_lake
 
 COLUMNS = pa.schema(
@@ -17,7 +18,7 @@ SECRET = "zz-secret-of-forty-two"
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path / "lake") as opened:
         opened.create_namespace("shop")
         yield opened
@@ -151,11 +152,13 @@ def test_keys_are_values_of_the_identifier_or_dicts(lake):
         table.erase([])
     with pytest.raises(InvalidStatementError, match="nope"):
         table.erase([{"nope": 1}])
-    lake.sql("ALTER TABLE shop.t SET IDENTIFIER FIELDS id")
+    with changing(table, "schema") as update:
+        update.set_identifier_fields("id")
     table.erase([42, 43])
     assert ids(table) == [i for i in range(90) if i not in (42, 43)]
 
 
+@pytest.mark.iceberg
 def test_not_inside_a_transaction(lake):
     create(lake, "2")
     with pytest.raises(UnsupportedFeatureError, match="transaction"), lake.transaction() as tx:

@@ -28,6 +28,8 @@ from tests.lakes import SALES, files_in, sales
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.iceberg
+
 TRIALS = int(os.environ.get("ROWLAKE_EXPIRY_TRIALS", "8"))
 STEPS = 14
 REFUSALS = (CommitConflictError, InvalidStatementError, UnsupportedFeatureError)

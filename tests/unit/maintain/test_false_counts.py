@@ -15,6 +15,8 @@ from tests.in_time import failure_in_time
 from tests.lakes import SALES, rows_of, sales
 from tests.manifests import change_entries
 
+pytestmark = pytest.mark.iceberg
+
 ALL = {"rewrite-all": "true"}
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rowlake.lake import Lake
     from rowlake.table import Table
 
+pytestmark = pytest.mark.iceberg
+
 LATER = dt.datetime.now(dt.timezone.utc) + dt.timedelta(days=1)
 DROPS_OLD = {
     "write.metadata.delete-after-commit.enabled": "true",

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from rowlake.errors import InvalidStatementError
-from rowlake.iceberg.metadata import view_of
 from rowlake.maintain.autopilot import health_checks, health_metadata
 from rowlake.maintain.autopilot.depth import best_depth, depth_of, sort_depth
 from rowlake.maintain.autopilot.health import health
@@ -25,7 +24,7 @@ DAY_MS = 24 * 3600 * 1000
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path / "lake") as made:
         made.create_namespace("ns")
         yield made
@@ -264,6 +263,7 @@ def with_snapshots(table, count, *, age_days=0.0, **properties):
     return survey(replace(handle, metadata=metadata))
 
 
+@pytest.mark.iceberg
 def test_old_snapshots_can_expire(lake) -> None:
     table = lake.create_table("ns.s", SALES)
     table.append(sales(4))
@@ -276,6 +276,7 @@ def test_old_snapshots_can_expire(lake) -> None:
     assert health_metadata.check_snapshots(with_snapshots(table, 50, age_days=6)).command is None
 
 
+@pytest.mark.iceberg
 def test_young_snapshots_are_kept_however_many(lake) -> None:
     table = lake.create_table("ns.s", SALES)
     table.append(sales(4))
@@ -284,6 +285,7 @@ def test_young_snapshots_are_kept_however_many(lake) -> None:
     assert "max-snapshot-age-ms" in found.why
 
 
+@pytest.mark.iceberg
 def test_what_expires_follows_properties_and_refs(lake) -> None:
     table = lake.create_table("ns.s", SALES)
     table.append(sales(4))
@@ -301,6 +303,7 @@ def test_what_expires_follows_properties_and_refs(lake) -> None:
     assert health_metadata.expirable(late) == 1
 
 
+@pytest.mark.iceberg
 def test_a_large_metadata_file_is_said(lake) -> None:
     table = lake.create_table("ns.m", SALES)
     assert looked_at(table).finding("metadata file").verdict is Verdict.OK
@@ -311,6 +314,7 @@ def test_a_large_metadata_file_is_said(lake) -> None:
     assert looked_at(table).finding("metadata file").verdict is Verdict.ACT
 
 
+@pytest.mark.iceberg
 def test_a_metadata_file_that_cannot_be_seen_is_not_known(lake, tmp_path) -> None:
     table = lake.create_table("ns.m", SALES)
     table.append(sales(4))
@@ -320,6 +324,7 @@ def test_a_metadata_file_that_cannot_be_seen_is_not_known(lake, tmp_path) -> Non
     assert found.finding("metadata file").shown == "not known"
 
 
+@pytest.mark.iceberg
 def test_many_small_manifests_across_partitions(lake) -> None:
     table = numbers(
         lake, partition_by=["store"], properties={"commit.manifest-merge.enabled": "false"}
@@ -339,6 +344,7 @@ def test_many_small_manifests_across_partitions(lake) -> None:
     assert looked_at(one).finding("manifest clustering").value is None
 
 
+@pytest.mark.iceberg
 def test_metadata_files_that_left_the_log_are_orphans(lake) -> None:
     table = lake.create_table(
         "ns.o", SALES, properties={"write.metadata.previous-versions-max": "2"}
@@ -419,4 +425,4 @@ def test_health_of_a_branch(lake) -> None:
     table.create_branch("b")
     add_files(table, [MB] * 3, lows=[100, 200, 300])
     assert health(table.handle, table._engine, branch="b").data_files == 3
-    assert view_of(table.handle).snapshot_id == health(table.handle, table._engine).snapshot_id
+    assert table.handle.view().snapshot_id == health(table.handle, table._engine).snapshot_id

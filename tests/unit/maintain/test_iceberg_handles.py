@@ -12,6 +12,8 @@ from rowlake.maintain.iceberg.partition_stats import compute_partition_stats
 from rowlake.maintain.iceberg.table_path import rewrite_table_path
 from rowlake.maintain.iceberg.table_stats import compute_table_stats
 
+pytestmark = pytest.mark.iceberg
+
 DELTA = SimpleNamespace(name="ns.t", format=SimpleNamespace(name="delta"))
 
 

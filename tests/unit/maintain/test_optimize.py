@@ -22,6 +22,7 @@ from rowlake.maintain.autopilot.survey import survey
 from rowlake.model.files import Content
 from rowlake.model.partition import OrderBy
 from rowlake.model.report import Report
+from tests.any_format import changing
 from tests.lakes import SALES, make_lake, rows_of, sales
 from tests.metadata_files import MB, add_files, numbers
 from tests.unit.sql.lake_without_spark import lake_without_spark
@@ -30,7 +31,7 @@ VERBS = list(optimize_steps.RUNNERS)
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path / "lake") as made:
         made.create_namespace("ns")
         yield made
@@ -131,6 +132,7 @@ def test_equality_deletes_are_converted(lake, ran) -> None:
     assert states(steps_of(table))["convert_equality_deletes"] == DONE
 
 
+@pytest.mark.iceberg
 def test_expiry_follows_the_tables_retention(lake, ran) -> None:
     table = numbers(lake, properties={"history.expire.max-snapshot-age-ms": "1"})
     for number in range(3):
@@ -144,6 +146,7 @@ def test_expiry_follows_the_tables_retention(lake, ran) -> None:
     assert (left.state, "gc.enabled" in left.why) == (SKIPPED, True)
 
 
+@pytest.mark.iceberg
 def test_manifests_that_are_many_are_rewritten(lake, ran) -> None:
     table = numbers(lake, properties={"commit.manifest-merge.enabled": "false"})
     for number in range(20):
@@ -249,6 +252,7 @@ def test_budgets_must_be_above_zero(lake, limits) -> None:
         table.optimize(**limits)
 
 
+@pytest.mark.iceberg
 def test_a_filter_keeps_to_its_files_and_off_metadata(lake, ran) -> None:
     table = crowded(lake)
     table.set_properties({"history.expire.max-snapshot-age-ms": "1", "note": "x" * 1_000_000})
@@ -314,6 +318,7 @@ def test_what_is_done_stays_done_and_a_second_run_goes_on(lake, ran, monkeypatch
     assert [s.outcome for s in table.optimize().done if s.verb == second] == ["ran at last"]
 
 
+@pytest.mark.iceberg
 def test_not_inside_a_transaction(lake) -> None:
     lake.create_table("ns.t", SALES)
     with lake.transaction() as tx, pytest.raises(UnsupportedFeatureError, match="optimize"):
@@ -364,13 +369,13 @@ def test_whatever_was_done_another_run_finds_nothing(lake, seed) -> None:
         elif doing == "by value":
             table.delete(f"id = {one}", deletes="equality")
         elif doing == "evolve":
-            with table.evolve().update_spec() as update:
+            with changing(table, "spec") as update:
                 update.add_field("store", f"bucket[{number + 2}]", f"bucket_{number}")
     before = rows_of(table.arrow())
     dry = table.optimize(dry_run=True)
     report = table.optimize()
     assert [each.verb for each in dry.planned] == [each.verb for each in report.done]
-    if len(table.handle.metadata.partition_specs) > 1:
+    if len(table.handle.view().specs) > 1:
         table.optimize()  # files of older specs came to the partitions of the current one
     assert table.optimize().done == ()
     assert rows_of(table.arrow()) == before
@@ -390,6 +395,7 @@ def test_it_prints_for_people_and_programs(lake) -> None:
     assert "<table>" in report._repr_html_()
 
 
+@pytest.mark.iceberg
 def test_call_health_and_call_optimize(tmp_path) -> None:
     lake = lake_without_spark(tmp_path / "lake")
     lake.create_namespace("ns")

@@ -35,7 +35,7 @@ OLD = 10 * DAY
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
+def lake(tmp_path: Path, table_format: str) -> Lake:
     found = make_lake(tmp_path / "wh")
     found.create_namespace("db")
     return found
@@ -181,6 +181,7 @@ def test_a_location_limits_the_search_in_every_form(table: Table) -> None:
         assert [one.removeprefix("file:").removeprefix("//") for one in found] == [inside]
 
 
+@pytest.mark.iceberg
 def test_folders_of_properties_are_searched_too(lake: Lake, tmp_path: Path) -> None:
     outside = {"write.data.path": f"{tmp_path}/d", "write.metadata.path": f"{tmp_path}/m"}
     table = lake.create_table("db.o", SALES, properties=outside)
@@ -209,6 +210,7 @@ def test_a_folder_that_another_table_writes_to_is_left_alone(lake: Lake, tmp_pat
     assert report.skipped_folders == (f"{tmp_path}/d: shared with db.p",)
 
 
+@pytest.mark.iceberg
 def test_tables_below_the_location_are_left_alone(lake: Lake, table: Table) -> None:
     inner = lake.create_table("db.inner", SALES, location=f"{table.location}/data/inner")
     inner.append(sales(4))
@@ -235,6 +237,7 @@ def test_neighbours_with_a_longer_name_are_not_below(lake: Lake, table: Table) -
     assert table.remove_orphan_files(file_list_view=listed).orphan_file_location == ()
 
 
+@pytest.mark.iceberg
 def test_two_tables_in_one_folder_are_refused(lake: Lake, table: Table) -> None:
     lake.create_table("db.same", SALES, location=table.location).append(sales(4))
     age(table.location)
@@ -244,6 +247,7 @@ def test_two_tables_in_one_folder_are_refused(lake: Lake, table: Table) -> None:
     assert files_in(table.location) == before
 
 
+@pytest.mark.iceberg
 def test_tables_of_other_formats_are_left_alone(table: Table) -> None:
     put(table.location, "data/delta/_delta_log/0.json")
     put(table.location, "data/a/b/c/d/e/hudi/.hoodie/x")
@@ -260,6 +264,7 @@ def test_tables_of_other_formats_are_left_alone(table: Table) -> None:
     assert table.remove_orphan_files(force=True).orphan_file_location == (orphan,)
 
 
+@pytest.mark.iceberg
 def test_old_versions_of_the_table_itself_are_orphans(table: Table) -> None:
     own = json.dumps({"table-uuid": str(table.handle.metadata.table_uuid)}).encode()
     put(table.location, "metadata/00000-old.metadata.json", own)
@@ -385,12 +390,14 @@ def test_a_table_that_keeps_its_files_is_refused(table: Table) -> None:
         table.remove_orphan_files()
 
 
+@pytest.mark.iceberg
 def test_not_inside_a_transaction(lake: Lake, table: Table) -> None:
     del table
     with lake.transaction() as tx, pytest.raises(UnsupportedFeatureError, match="transaction"):
         tx.table("db.t").remove_orphan_files()
 
 
+@pytest.mark.iceberg
 @pytest.mark.parametrize("damage", ["manifest", "manifest list"])
 def test_damaged_metadata_removes_nothing(table: Table, damage: str) -> None:
     orphan = put(table.location, "data/x")

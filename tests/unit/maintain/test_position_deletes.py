@@ -14,13 +14,13 @@ from rowlake.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
-from rowlake.iceberg.metadata import view_of
 from rowlake.maintain.deletes import position_kernel, position_plan
 from rowlake.model.change import Change, Operation
 from rowlake.rowlevel.equality_writes import blind_upsert
 from rowlake.storage.files import Storage
 from rowlake.verbs.write import WriteOptions, write_rows
 from rowlake.write import position_deletes as marks
+from tests.any_format import changing
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 from tests.parts.failing import stray_files
 from tests.parts.loose_deletes import (
@@ -37,7 +37,7 @@ ALL = {"rewrite-all": "true"}
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path) as opened:
         opened.create_namespace("shop")
         yield opened
@@ -169,7 +169,7 @@ def test_only_the_partitions_of_a_filter(lake):
 
 def test_specs_are_kept_apart(lake):
     table = make(lake, partition_by=["store"], files=1)
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.remove_field("store")
     table.append(sales(100, 100))
     delete_often(table)
@@ -196,7 +196,7 @@ def test_deletes_that_are_older_than_their_file_stay_without_effect(lake):
     table = make(lake, files=1)
     old = files_of(table)[0]
     place = places_of(table)[old]
-    late = write_rows(view_of(table.handle), table._engine, sales(10, 900), WriteOptions())
+    late = write_rows(table.handle.view(), table._engine, sales(10, 900), WriteOptions())
     new = late["location"][0].as_py()
     sets = [{new: [number], old: [number]} for number in range(4)]
     add_position_deletes(table, *sets, granularity="partition", places={new: place})
@@ -296,7 +296,7 @@ def test_tables_without_deletes_are_left_alone(lake):
     assert rewrite(make(lake, files=1), options=ALL).snapshot_id is None
 
 
-def test_branches_and_transactions(lake):
+def test_a_branch_has_its_own_delete_files(lake):
     table = make(lake, files=1)
     delete_often(table)
     table.create_branch("dev")
@@ -304,6 +304,11 @@ def test_branches_and_transactions(lake):
     assert report.added_delete_files_count == 1
     assert table.rewrite_position_delete_files(dry_run=True).rewritten_delete_files_count == 5
     assert rows_of(table.arrow(ref="dev")) == rows_of(table.arrow())
+
+
+@pytest.mark.iceberg
+def test_not_inside_a_transaction(lake):
+    delete_often(make(lake, files=1))
     with pytest.raises(UnsupportedFeatureError), lake.transaction() as tx:
         tx.table(NAME).rewrite_position_delete_files()
 
@@ -471,6 +476,7 @@ def test_a_failure_leaves_nothing(lake, tmp_path, monkeypatch, version):
     assert rewrite(table).snapshot_id is not None
 
 
+@pytest.mark.iceberg
 def test_the_procedure_has_icebergs_columns(lake):
     from rowlake.sql.procedures.call import PROCEDURES
 

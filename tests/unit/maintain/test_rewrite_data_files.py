@@ -13,8 +13,8 @@ from pyiceberg.transforms import BucketTransform, IdentityTransform
 from rowlake.commit import compaction_rebase
 from rowlake.commit.phases import Phase
 from rowlake.errors import EngineError, InvalidStatementError, UnsupportedFeatureError
-from rowlake.iceberg.format import IcebergFormat
 from rowlake.model.outcome import Conflict
+from tests.any_format import changing, read_by_others
 from tests.lakes import files_in, make_lake, rows_of
 from tests.parts.failing import stray_files
 from tests.parts.stopping import meanwhile, stopped_at
@@ -24,7 +24,7 @@ ALL = {"rewrite-all": "true"}
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path / "lake") as opened:
         opened.create_namespace("shop")
         yield opened
@@ -57,7 +57,8 @@ def read(table, **at) -> list[tuple]:
     """Return the rows, and see that another library reads the same."""
     ours = rows_of(table.arrow(**at))
     if not at:
-        assert rows_of(table.evolve().scan().to_arrow()) == ours
+        for found in read_by_others(table):
+            assert rows_of(found) == ours
     return ours
 
 
@@ -233,7 +234,7 @@ def test_who_loses_often_looks_at_each_commit_once(lake, version, monkeypatch):
 
 def test_a_branch_that_is_rolled_back_meanwhile_is_looked_at_anew(lake):
     table = create(lake, **{"commit.retry.min-wait-ms": "1"})
-    other, start = lake.table("shop.t"), table.handle.metadata.current_snapshot_id
+    other, start = lake.table("shop.t"), table.handle.current_snapshot_id
     with stopped_at(
         Phase.PRODUCED,
         lambda: other.delete("id = 4", mode="merge-on-read"),
@@ -244,6 +245,7 @@ def test_a_branch_that_is_rolled_back_meanwhile_is_looked_at_anew(lake):
     assert ids(table) == [i for i in range(60) if i != 5]
 
 
+@pytest.mark.iceberg
 def test_manifests_of_which_no_file_is_left_become_one(lake, version):
     table = create(lake, version)
     table.rewrite_data_files()
@@ -274,7 +276,7 @@ def test_row_ids_stay(lake):
 
 def test_old_specs_go_into_the_new_one(lake, version):
     table = create(lake, version)
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.add_identity("p")
     before = read(table)
     report = table.rewrite_data_files()
@@ -286,7 +288,7 @@ def test_old_specs_go_into_the_new_one(lake, version):
 def test_files_of_several_old_specs_are_one_group(lake, version):
     table = create(lake, version, files=3)
     for number, (field, by) in enumerate((("p", IdentityTransform()), ("id", BucketTransform(2)))):
-        with table.evolve().update_spec() as update:
+        with changing(table, "spec") as update:
             update.add_field(field, by, f"by_{field}")
         table = lake.table("shop.t")
         table.append(rows(100 + 2 * number, 101 + 2 * number))
@@ -302,7 +304,7 @@ def test_files_of_several_old_specs_are_one_group(lake, version):
 
 def test_files_of_old_specs_go_with_those_of_no_partition(lake):
     table = create(lake, files=3)
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.add_identity("p")
     table = lake.table("shop.t")
     for number in (100, 101):
@@ -319,7 +321,7 @@ def test_rows_of_many_files_meet_in_their_new_partitions(lake):
         held = rows(*range(number * 5000, number * 5000 + 5000))
         texts = [random.randbytes(16).hex() for _ in range(len(held))]
         table.append(held.set_column(2, "v", pa.array(texts)))
-    with table.evolve().update_spec() as update:
+    with changing(table, "spec") as update:
         update.add_field("id", BucketTransform(5), "by_id")
     table = lake.table("shop.t")
     before = read(table)
@@ -352,20 +354,21 @@ def test_partial_progress_lands_in_parts(lake):
     assert len(read(table)) == 10
 
 
-def lose_some_commits(monkeypatch, *lost):
+def lose_some_commits(monkeypatch, table, *lost):
     """Have the commits of these numbers lose their race."""
-    swap, numbers = IcebergFormat.swap, count()
+    its_format = type(table.handle.format)
+    swap, numbers = its_format.swap, count()
 
     def swapped(*args, **kwargs):
         return Conflict("no") if next(numbers) in lost else swap(*args, **kwargs)
 
-    monkeypatch.setattr(IcebergFormat, "swap", swapped)
+    monkeypatch.setattr(its_format, "swap", swapped)
 
 
 @pytest.mark.parametrize("allowed", [None, "2"])
 def test_some_commits_may_fail_with_partial_progress(lake, monkeypatch, allowed):
     table = create(lake, partition_by=["id"], files=1, **{"commit.retry.num-retries": "0"})
-    lose_some_commits(monkeypatch, 1, 3)
+    lose_some_commits(monkeypatch, table, 1, 3)
     options = {**ALL, "partial-progress.enabled": "true", "partial-progress.max-commits": "5"}
     if allowed is not None:
         options["partial-progress.max-failed-commits"] = allowed
@@ -377,7 +380,7 @@ def test_some_commits_may_fail_with_partial_progress(lake, monkeypatch, allowed)
 def test_more_failed_commits_than_allowed_are_an_error(lake, monkeypatch, tmp_path):
     table = create(lake, partition_by=["id"], files=1, **{"commit.retry.num-retries": "0"})
     before, known = read(table), len(table.snapshots())
-    lose_some_commits(monkeypatch, 1, 3)
+    lose_some_commits(monkeypatch, table, 1, 3)
     options = {
         **ALL,
         "partial-progress.enabled": "true",
@@ -453,6 +456,7 @@ def test_a_branch_is_compacted_by_itself(lake):
     assert len(table.arrow()) == 60
 
 
+@pytest.mark.iceberg
 def test_not_inside_a_transaction(lake):
     create(lake)
     with pytest.raises(UnsupportedFeatureError, match="transaction"), lake.transaction() as tx:

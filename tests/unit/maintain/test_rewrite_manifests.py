@@ -25,6 +25,8 @@ from tests.parts.failing import stray_files
 from tests.parts.stopping import stopped_at
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
+pytestmark = pytest.mark.iceberg
+
 NAME = "shop.sales"
 KEPT = ["snapshot_id", "sequence_number", "file_sequence_number"]
 

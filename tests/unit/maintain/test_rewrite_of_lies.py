@@ -13,6 +13,8 @@ from tests.histories.driver import driver_lake
 from tests.hostile.scene import read_avro, write_avro
 from tests.lakes import SALES, rows_of, sales
 
+pytestmark = pytest.mark.iceberg
+
 COUNTLESS = 1 << 50
 
 

@@ -21,6 +21,8 @@ from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 from tests.scanning import write_avro
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
+pytestmark = pytest.mark.iceberg
+
 NAME = "shop.sales"
 
 

@@ -20,7 +20,7 @@ DAY = 24 * 60 * 60
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Table:
+def table(tmp_path: Path, table_format: str) -> Table:
     lake = make_lake(tmp_path / "wh")
     lake.create_namespace("db")
     made = lake.create_table("db.t", SALES)

@@ -23,7 +23,7 @@ from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path / "lake") as opened:
         opened.create_namespace("shop")
         yield opened
@@ -291,7 +291,7 @@ def test_key_sets_name_the_rows_of_the_predicate(predicate, rows):
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_random_blind_deletes(tmp_path_factory, predicates, rows):
+def test_random_blind_deletes(tmp_path_factory, table_format, predicates, rows):
     with make_lake(tmp_path_factory.mktemp("lake")) as lake:
         lake.create_namespace("shop")
         table = lake.create_table("shop.t", SMALL, partition_by=["bucket(2, a)"])

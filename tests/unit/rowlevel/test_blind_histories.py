@@ -89,7 +89,7 @@ class History:
 
 @given(st.sampled_from(["2", "3"]), st.lists(STEP, min_size=2, max_size=8))
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_histories_end_with_the_right_rows(tmp_path_factory, version, steps):
+def test_histories_end_with_the_right_rows(tmp_path_factory, table_format, version, steps):
     with make_lake(tmp_path_factory.mktemp("lake")) as lake:
         lake.create_namespace("db")
         made = lake.create_table("db.t", SCHEMA, properties={"format-version": version})

@@ -32,7 +32,7 @@ from tests.lakes import SALES, files_in, make_lake, rows_of, sales
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path / "lake") as opened:
         opened.create_namespace("shop")
         yield opened

@@ -29,7 +29,7 @@ FOOTER = 4_000
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path) as opened:
         opened.create_namespace("shop")
         yield opened

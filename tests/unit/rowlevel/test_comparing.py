@@ -48,7 +48,7 @@ def test_a_comparison_holds_where_it_is_true(operator, _, kind, values):
 
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-def test_a_clause_is_for_the_matches_that_compare(tmp_path, mode):
+def test_a_clause_is_for_the_matches_that_compare(tmp_path, table_format, mode):
     with make_lake(tmp_path) as lake:
         lake.create_namespace("shop")
         table = lake.create_table("shop.t", COLUMNS)

@@ -17,7 +17,7 @@ MODES = ["auto", "copy-on-write", "merge-on-read"]
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path / "lake") as opened:
         opened.create_namespace("shop")
         yield opened
@@ -245,7 +245,7 @@ def test_two_deletes_on_one_file_land_both_or_conflict_cleanly(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data(), version=st.sampled_from(["2", "3"]))
-def test_random_deletes_leave_what_a_list_would_keep(tmp_path_factory, data, version):
+def test_random_deletes_leave_what_a_list_would_keep(tmp_path_factory, table_format, data, version):
     with make_lake(tmp_path_factory.mktemp("lake")) as lake:
         lake.create_namespace("shop")
         table = lake.create_table(

@@ -36,7 +36,7 @@ GONE = TaskClause(When.NOT_MATCHED_BY_SOURCE, Action.DELETE, predicate=Leaf(("id
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path / "lake") as opened:
         opened.create_namespace("shop")
         yield opened

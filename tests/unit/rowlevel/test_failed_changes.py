@@ -18,7 +18,9 @@ KEY, VALUE = Column(-1, "k", "long"), Column(1, "v", "long")
 
 @pytest.mark.parametrize("version", ["2", "3"])
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-def test_tasks_that_finished_before_another_failed_leave_no_file(tmp_path, version, mode):
+def test_tasks_that_finished_before_another_failed_leave_no_file(
+    tmp_path, table_format, version, mode
+):
     with driver_lake(str(tmp_path)) as lake, tight_limits(tight=True):
         properties = {"format-version": version}
         schema = pa.schema([("id", pa.int64()), ("qty", pa.int64())])

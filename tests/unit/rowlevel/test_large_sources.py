@@ -26,7 +26,9 @@ def table_of(ids, value) -> pa.Table:
 
 @pytest.mark.parametrize("partitioned", [False, True])
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-def test_an_upsert_in_many_parts_is_one_upsert(tmp_path, little_memory, partitioned, mode):
+def test_an_upsert_in_many_parts_is_one_upsert(
+    tmp_path, table_format, little_memory, partitioned, mode
+):
     lake = make_lake(tmp_path)
     lake.create_namespace("a")
     by = {"partition_by": ["bucket(3, id)"]} if partitioned else {}

@@ -42,7 +42,7 @@ def little_memory(monkeypatch):
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path, table_format):
     with make_lake(tmp_path / "lake") as opened:
         opened.create_namespace("a")
         yield opened
