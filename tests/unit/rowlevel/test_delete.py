@@ -150,7 +150,7 @@ def test_the_table_property_chooses_and_the_argument_wins(lake):
     table.append(sales(100))
     assert table.delete("id = 1").rows_copied == 99
     assert table.delete("id = 2", mode="merge-on-read").rows_copied == 0
-    with pytest.raises(InvalidStatementError, match="no mode"):
+    with pytest.raises(InvalidStatementError, match="Unknown mode"):
         table.delete("id = 3", mode="lazy")
 
 
