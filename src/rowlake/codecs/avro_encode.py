@@ -1,32 +1,27 @@
-r"""Arrow columns to Avro bytes, a column at a time, and Avro container files.
+"""Arrow columns to Avro bytes, a column at a time.
 
 Comes in: Arrow arrays and the Avro schema that they are written with (plain JSON values, with
-`field-id`s). Goes out: one binary value per row, then blocks of a container file. No row is
-looked at from Python: each column becomes an array of byte strings, and Arrow joins them.
-
-Container layout: magic `Obj\x01`, metadata map, 16-byte sync marker, then blocks of
-row count (varint), byte count (varint), compressed rows, sync marker.
+`field-id`s). Goes out: one binary value per row, then blocks of a container file
+(`rowlake.codecs.avro_container`). No row is looked at from Python: each column becomes an array of
+byte strings, and Arrow joins them.
 """
 
 from __future__ import annotations
 
-import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.codecs.avro_container import Block, varint
 from rowlake.errors import InternalError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-MAGIC = b"Obj\x01"
-SYNC_BYTES = 16
 DECIMAL_BYTES = 16
 # On entries of manifests higher levels gain a percent and cost several times as much.
 DEFLATE_LEVEL = 2
@@ -52,7 +47,7 @@ def encode_rows(
 def varints(values: np.ndarray) -> pa.BinaryArray:
     """Return integers as zigzag varints."""
     if len(values) <= _FEW:
-        return pa.array(map(_varint, values.tolist()), pa.binary())
+        return pa.array(map(varint, values.tolist()), pa.binary())
     signed = values.astype(np.int64, copy=False)
     zigzag = ((signed << 1) ^ (signed >> 63)).view(np.uint64)
     largest = int(zigzag.max()) if len(zigzag) else 0
@@ -77,11 +72,14 @@ def varints(values: np.ndarray) -> pa.BinaryArray:
     return _binary(offsets, rows[np.arange(width)[None, :] < lengths[:, None]])
 
 
-def _parts(array: pa.Array, avro: Any, named: dict[str, Any]) -> list[Part]:
-    """Return what each row of a column adds to its record."""
+def _parts(array: pa.Array, avro: Any, named: dict[str, Any], missing: int = 0) -> list[Part]:
+    """Return what each row of a column adds to its record.
+
+    Of the records themselves some may be `missing`; a required column is null there, only there.
+    """
     if isinstance(avro, list):
         return _option_parts(array, next(branch for branch in avro if branch != "null"), named)
-    if array.null_count and avro != "null":
+    if array.null_count > missing and avro != "null":
         raise InternalError("A required column of a manifest has nulls.")
     return _value_parts(array, avro, named)
 
@@ -187,7 +185,7 @@ def _items(
 def _records(array: pa.Array, avro: Any, named: dict[str, Any]) -> list[Part]:
     parts: list[Part] = []
     for column, field in zip(array.flatten(), avro["fields"], strict=True):
-        parts += _parts(column, field["type"], named)
+        parts += _parts(column, field["type"], named, array.null_count)
     return parts
 
 
@@ -231,15 +229,6 @@ def _joined(parts: Sequence[Part], count: int) -> pa.BinaryArray:
     )
 
 
-@dataclass(frozen=True)
-class Block:
-    """Rows [first, first + count), compressed."""
-
-    first: int
-    count: int
-    payload: bytes
-
-
 def encode_blocks(
     rows: pa.BinaryArray, first: int, codec: str, target_size_in_bytes: int
 ) -> list[Block]:
@@ -278,31 +267,3 @@ def compress(data: memoryview | bytes, codec: str) -> bytes:
     if codec == "null":
         return bytes(data)
     raise UnsupportedFeatureError(f"Cannot write Avro files with the codec {codec}.")
-
-
-def container_header(metadata: Mapping[str, str], codec: str) -> tuple[bytes, bytes]:
-    """Return a container file's header and its sync marker."""
-    entries = {"avro.codec": codec, **metadata}
-    sync = os.urandom(SYNC_BYTES)
-    pairs = b"".join(_text(key) + _text(value) for key, value in entries.items())
-    return MAGIC + _varint(len(entries)) + pairs + b"\x00" + sync, sync
-
-
-def framed(block: Block, sync: bytes) -> bytes:
-    """Return a block as it stands in a container file."""
-    return _varint(block.count) + _varint(len(block.payload)) + block.payload + sync
-
-
-def _text(value: str) -> bytes:
-    data = value.encode()
-    return _varint(len(data)) + data
-
-
-def _varint(value: int) -> bytes:
-    rest = (value << 1) ^ (value >> 63)
-    encoded = bytearray()
-    while rest > 0x7F:
-        encoded.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    encoded.append(rest)
-    return bytes(encoded)

@@ -21,15 +21,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import fs
 
-from rowlake.codecs.avro_decode import (
-    AvroLayout,
-    decode_python,
-    extent_of,
-    pruned,
-    read_header,
-)
-from rowlake.codecs.avro_encode import container_header
-from rowlake.errors import CorruptTableError, MissingFileError
+from rowlake.codecs.avro_container import header_bytes
+from rowlake.codecs.avro_decode import AvroLayout, decode_python, extent_of, read_header
+from rowlake.codecs.avro_types import pruned
+from rowlake.errors import CorruptTableError, MissingFileError, missing_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -65,7 +60,7 @@ def decode_file(
     try:
         data = storage.read(location)
     except MissingFileError as error:
-        raise CorruptTableError(location, "the file is missing") from error
+        raise missing_file(location) from error
     if length is not None and len(data) < length:
         raise CorruptTableError(
             location, f"it has {len(data)} bytes where the manifest list says {length}"
@@ -129,8 +124,7 @@ def _without_empty_records(data: bytes, header: Header) -> tuple[bytes, Header]:
     if schema == header.schema:
         return data, header
     metadata = {**header.metadata, "avro.schema": json.dumps(schema)}
-    head, sync = container_header(metadata, header.codec)
-    head = head[: -len(sync)] + header.sync
+    head = header_bytes(metadata, header.codec, header.sync)
     return head + data[header.end :], replace(header, layout=AvroLayout(schema))
 
 

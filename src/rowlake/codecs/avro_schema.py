@@ -15,19 +15,22 @@ from rowlake.errors import UnsupportedFeatureError
 
 @dataclass(frozen=True)
 class ListOf:
-    """A list type; its elements are required."""
+    """A list type."""
 
     element_id: int
     element: Type
+    required: bool = True
 
 
 @dataclass(frozen=True)
 class MapOf:
-    """A map type with int keys; its values are required."""
+    """A map type."""
 
     key_id: int
     value_id: int
-    value: str
+    value: Type
+    key: Type = "int"
+    required: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,15 +72,22 @@ _AVRO = {
 }
 
 
-def avro_schema(name: str, struct: StructOf) -> dict[str, Any]:
-    """Return the Avro record of a layout, with `field-id` and the like on every part."""
-    return _Avro().record(name, struct)
+def avro_schema(
+    name: str, struct: StructOf, *, data_file: bool = False, expanded: bool = False
+) -> dict[str, Any]:
+    """Return the Avro record of a layout, with `field-id` and the like on every part.
+
+    Named types are defined once, as Avro wants, or wherever they are used (`expanded`). The names
+    in a `data_file` are ASCII, since most readers refuse others, and its `fixed` is the spec's.
+    """
+    return _Avro(data_file=data_file, expanded=expanded).record(name, struct)
 
 
 class _Avro:
-    """Builds one Avro schema; a named type is spelled out once and named afterwards."""
+    """Builds one Avro schema."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, data_file: bool, expanded: bool) -> None:
+        self.data_file, self.expanded = data_file, expanded
         self.seen: set[str] = set()
 
     def record(self, name: str, struct: StructOf) -> dict[str, Any]:
@@ -85,8 +95,9 @@ class _Avro:
         return {"type": "record", "name": name, "fields": fields}
 
     def field(self, column: Column) -> dict[str, Any]:
-        safe = sanitized(column.name)
-        made: dict[str, Any] = {"name": safe, "type": self.option(column)}
+        safe = sanitized(column.name, ascii_only=self.data_file)
+        inner = self.option(column.type, column.field_id, column.required)
+        made: dict[str, Any] = {"name": safe, "type": inner}
         if column.doc:
             made["doc"] = column.doc
         if not column.required:
@@ -95,38 +106,38 @@ class _Avro:
             made["iceberg-field-name"] = column.name
         return {**made, "field-id": column.field_id}
 
-    def option(self, column: Column) -> Any:
-        inner = self.type(column.type, column.field_id)
-        return inner if column.required or inner == "null" else ["null", inner]
+    def option(self, of: Type, holder: int, required: bool) -> Any:
+        inner = self.type(of, holder)
+        return inner if required or inner == "null" else ["null", inner]
 
     def type(self, of: Type, holder: int) -> Any:
         if isinstance(of, StructOf):
             return self.record(f"r{holder}", of)
         if isinstance(of, ListOf):
-            items = self.type(of.element, of.element_id)
+            items = self.option(of.element, of.element_id, of.required)
             return {"type": "array", "items": items, "element-id": of.element_id}
         if isinstance(of, MapOf):
             pair = StructOf(
                 (
-                    Column(of.key_id, "key", "int", required=True),
-                    Column(of.value_id, "value", of.value, required=True),
+                    Column(of.key_id, "key", of.key, required=True),
+                    Column(of.value_id, "value", of.value, of.required),
                 )
             )
             items = self.record(f"k{of.key_id}_v{of.value_id}", pair)
             return {"type": "array", "items": items, "logicalType": "map"}
-        return self.named(primitive_avro(of))
+        return self.named(primitive_avro(of, data_file=self.data_file))
 
     def named(self, avro: Any) -> Any:
         name = avro.get("name") if isinstance(avro, dict) else None
         if name is None:
             return avro
-        if name in self.seen:
+        if name in self.seen and not self.expanded:
             return name
         self.seen.add(name)
         return avro
 
 
-def primitive_avro(name: str) -> Any:
+def primitive_avro(name: str, *, data_file: bool = False) -> Any:
     """Return the Avro type of an Iceberg primitive type."""
     if name in _AVRO:
         return _AVRO[name]
@@ -140,6 +151,9 @@ def primitive_avro(name: str) -> Any:
             "precision": precision,
             "scale": scale,
         }
+    if data_file and name.startswith("fixed["):
+        size = int(name[len("fixed[") : -1])
+        return {"type": "fixed", "name": f"fixed_{size}", "size": size}
     if name.startswith(("fixed[", "geometry", "geography")):
         # The spec says Avro's fixed for fixed. Iceberg Java puts a length before such values, and
         # expects one (apache/iceberg#17501), which every other reader stumbles over. Bytes have
@@ -154,18 +168,27 @@ def decimal_bytes(precision: int) -> int:
     return largest.bit_length() // 8 + 1
 
 
-def sanitized(name: str) -> str:
-    """Return a name that Avro allows, by Java's rule (`a.b` is `a_x2Eb`, `1a` is `_1a`)."""
-    first = name[:1]
-    head = first if first.isalpha() or first == "_" else _escaped(first)
+def sanitized(name: str, *, ascii_only: bool = False) -> str:
+    """Return a name that Avro allows, by Java's rule (`a.b` is `a_x2Eb`, `1a` is `_1a`).
+
+    Java keeps letters and digits of every script; Avro's specification has only those of ASCII.
+    """
+
+    def is_kept(char: str, *, first: bool = False) -> bool:
+        fits = char.isalpha() if first else char.isalnum()
+        return char == "_" or (fits and (char.isascii() or not ascii_only))
+
+    head = "".join(
+        char if is_kept(char, first=True) else _escaped(char, ascii_only) for char in name[:1]
+    )
     return head + "".join(
-        char if char.isalnum() or char == "_" else _escaped(char) for char in name[1:]
+        char if is_kept(char) else _escaped(char, ascii_only) for char in name[1:]
     )
 
 
-def _escaped(char: str) -> str:
+def _escaped(char: str, ascii_only: bool) -> str:
     """Return a character's escape; above U+FFFF one escape per UTF-16 unit, as Java has them."""
-    if char.isdigit():
+    if char.isdigit() and (char.isascii() or not ascii_only):
         return f"_{char}"
     units = char.encode("utf-16-be", "surrogatepass")
     return "".join(
@@ -199,15 +222,15 @@ def _iceberg_json(of: Type) -> Any:
             "type": "list",
             "element-id": of.element_id,
             "element": _iceberg_json(of.element),
-            "element-required": True,
+            "element-required": of.required,
         }
     if isinstance(of, MapOf):
         return {
             "type": "map",
             "key-id": of.key_id,
-            "key": "int",
+            "key": _iceberg_json(of.key),
             "value-id": of.value_id,
-            "value": of.value,
-            "value-required": True,
+            "value": _iceberg_json(of.value),
+            "value-required": of.required,
         }
     return of

@@ -1,7 +1,8 @@
-"""Deletion vectors: the positions of deleted rows of one data file, as a Puffin blob.
+"""Deletion vectors: the positions of deleted rows of one data file, as a blob of bytes.
 
 Comes in: a 64-bit Roaring bitmap; goes out: the bytes of a `deletion-vector-v1` blob, the same
-bytes that Iceberg Java writes for the same positions, and back. Layout of the blob (Puffin spec,
+bytes that Iceberg Java writes for the same positions, and back. Iceberg keeps blobs in Puffin
+files, Delta Lake the same bytes in files of its own. Layout of the blob (Puffin spec,
 `deletion-vector-v1`):
 
 - 0, 4 bytes, big-endian: length of magic and vector
@@ -9,6 +10,10 @@ bytes that Iceberg Java writes for the same positions, and back. Layout of the b
 - 8: the vector: count of 32-bit bitmaps (8 bytes, little-endian), then for each its key
   (4 bytes, little-endian) and its portable Roaring form
 - last 4 bytes, big-endian: CRC-32 of magic and vector
+
+Delta Lake also keeps magic and vector alone (inline vectors), and had an older form of the vector:
+magic `D0 D3 39 64`, count of bitmaps (4 bytes, little-endian), then for each its size (4 bytes,
+little-endian) and its portable Roaring form; the place in the list is the key.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 
 BLOB_TYPE = "deletion-vector-v1"
 MAGIC = b"\xd1\xd3\x39\x64"
+NATIVE_MAGIC = b"\xd0\xd3\x39\x64"
 _FRAME = 12  # length, magic, checksum
 # No file has so many rows (2**48). Java's form has a bitmap for every key below the highest, so
 # that a single position beyond all files would make a vector of gigabytes when it is written again.
@@ -47,11 +53,30 @@ def decode(blob: bytes, location: str, *, cardinality: int | None = None) -> Bit
 
     Raises `CorruptTableError` where length, magic, checksum, bitmap or count do not fit.
     """
-    _validate_frame(blob, location)
+    _validate_frame(blob, location, (MAGIC,))
+    return decode_bare(blob[4:-4], location, cardinality=cardinality)
+
+
+def decode_framed(blob: bytes, location: str, *, cardinality: int | None = None) -> BitMap64:
+    """Return the positions of a blob whose vector may have either form."""
+    _validate_frame(blob, location, (MAGIC, NATIVE_MAGIC))
+    return decode_bare(blob[4:-4], location, cardinality=cardinality)
+
+
+def decode_bare(data: bytes, location: str, *, cardinality: int | None = None) -> BitMap64:
+    """Return the positions of magic and vector, without length and checksum."""
+    readers = {MAGIC: BitMap64.deserialize, NATIVE_MAGIC: _from_native}
+    read = readers.get(data[:4])
+    if read is None:
+        raise _corrupt(location, f"its magic bytes are {data[:4].hex(' ')}")
     try:
-        positions = BitMap64.deserialize(blob[8:-4])
-    except (ValueError, MemoryError, RuntimeError) as error:
+        positions = read(data[4:])
+    except (ValueError, MemoryError, RuntimeError, struct.error) as error:
         raise _corrupt(location, f"its bitmap is not readable ({error})") from error
+    return _validated(positions, location, cardinality)
+
+
+def _validated(positions: BitMap64, location: str, cardinality: int | None) -> BitMap64:
     if len(positions) and positions.max() >> 32 > _MAX_KEY:
         raise _corrupt(location, f"position {positions.max()} is out of range")
     if len(positions) > MOST_POSITIONS:
@@ -91,13 +116,30 @@ def _serialized(positions: BitMap64) -> bytes:
     return b"".join(parts)
 
 
-def _validate_frame(blob: bytes, location: str) -> None:
+def _from_native(data: bytes) -> BitMap64:
+    """Return the positions of the older form of Delta Lake's vectors."""
+    (count,) = struct.unpack_from("<i", data)
+    if not 0 <= count <= _MAX_KEY + 1 or count > len(data):
+        raise ValueError(f"it has {count} bitmaps")
+    positions, offset = BitMap64(), 4
+    for key in range(count):
+        (size,) = struct.unpack_from("<i", data, offset)
+        offset += 4
+        if size < 0 or offset + size > len(data):
+            raise ValueError(f"bitmap {key} has {size} bytes")
+        low = np.frombuffer(BitMap.deserialize(data[offset : offset + size]).to_array(), np.uint32)
+        positions |= BitMap64(low.astype(np.uint64) + np.uint64(key << 32))
+        offset += size
+    return positions
+
+
+def _validate_frame(blob: bytes, location: str, known: tuple[bytes, ...]) -> None:
     if len(blob) < _FRAME:
         raise _corrupt(location, f"it has {len(blob)} bytes")
     (length,) = struct.unpack_from(">I", blob)
     if length != len(blob) - 8:
         raise _corrupt(location, f"its length field is {length}, expected {len(blob) - 8}")
-    if blob[4:8] != MAGIC:
+    if blob[4:8] not in known:
         raise _corrupt(location, f"its magic bytes are {blob[4:8].hex(' ')}")
     (expected,) = struct.unpack_from(">I", blob, len(blob) - 4)
     found = zlib.crc32(memoryview(blob)[4:-4])

@@ -116,7 +116,10 @@ def hashes_of(values: pa.BinaryArray) -> np.ndarray:
 
 
 def murmur3(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the first 64 bits of MurmurHash3 (x64, 128 bits) of byte strings within `data`."""
+    """Return the first 64 bits of MurmurHash3 (x64, 128 bits) of byte strings within `data`.
+
+    Vectorised with NumPy: `mmh3` takes one Python value per call.
+    """
     padded = np.concatenate([data, np.zeros(_BLOCK, dtype=np.uint8)])
     first = np.full(len(starts), SEED, dtype=np.uint64)
     second = first.copy()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.secrets import redacted_repr
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from rowlake.model.app_batch import AppBatch
     from rowlake.model.predicate import Predicate
+    from rowlake.model.view import TableView
 
 
 class Operation(str, enum.Enum):
@@ -43,18 +45,26 @@ def no_files() -> pa.Table:
     return WRITTEN_FILES.empty_table()
 
 
+class RowCheck(Protocol):
+    """The rows that an operation would have changed or matched, had they been there."""
+
+    def are_in(self, view: TableView, files: pa.Table) -> bool:
+        """Return whether data files of the view hold such a row; True where it is not known."""
+
+
 @dataclass(frozen=True)
 class Requirements:
     """What must still hold at the head for a change to land (paper §3.1.4, §3.2.8).
 
     Nothing is checked against snapshots up to `starting_snapshot_id` (None: from the first).
 
-    - `no_new_data`: no data file added since that may hold a row of `conflict_detection_filter`;
+    - `no_new_data`: no data file added since that may hold a row of `conflict_detection_filter`,
+      and that, where there is a `row_check`, does hold one;
     - `no_new_deletes`: no delete file added since, and no data file removed, that may touch a row
       of the filter (serializable overwrites and deletes by filter);
     - `no_new_deletes_for`: no delete added since that applies to these data files; of those that
-      the change itself marks rows of (position deletes, vectors), none of the same rows: marks of
-      other rows are merged when it lands;
+      the change itself deletes rows of (position deletes, vectors), none of the same rows: deletes
+      of other rows are merged when it lands;
     - `files_exist`: these data files are still in the table;
     - `no_data_older_than`: no data file added since has a data sequence number below this one (a
       compaction keeps old ones): equality deletes that the change removes would apply to it.
@@ -67,6 +77,7 @@ class Requirements:
     no_new_deletes_for: frozenset[str] = frozenset()
     files_exist: frozenset[str] = frozenset()
     no_data_older_than: int | None = None
+    row_check: RowCheck | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +92,9 @@ class Change:
       rows may match makes the change fail, since that needs a rewrite.
     - `replaced_partitions`: remove every data file of these (spec id, encoded partition) keys
       (dynamic overwrite).
+    - `app_batch`: the batch of a stream that the change is, marked in the same commit.
+    - `table_properties`: properties of the table that are set in the same commit.
+    - `verb`: the operation by the name that users know, for the table's history.
     """
 
     operation: Operation
@@ -96,5 +110,8 @@ class Change:
     branch: str = "main"
     stage_only: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
+    app_batch: AppBatch | None = None
+    table_properties: Mapping[str, str] = field(default_factory=dict)
+    verb: str = ""
 
     __repr__ = redacted_repr

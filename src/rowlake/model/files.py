@@ -21,6 +21,7 @@ import enum
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 class Content(enum.IntEnum):
@@ -39,6 +40,12 @@ class Status(enum.IntEnum):
     DELETED = 2
 
 
+# Where deletion vectors are kept: blobs of Puffin files (Iceberg), of Delta Lake's own files, or
+# the location itself, `inline:` and the vector in Z85.
+PUFFIN, DELTA_VECTOR, INLINE_VECTOR = "PUFFIN", "DELTA_VECTOR", "INLINE_VECTOR"
+VECTOR_FORMATS = (PUFFIN, DELTA_VECTOR, INLINE_VECTOR)
+INLINE_PREFIX = "inline:"
+
 ENCODED_PARTITION = pa.list_(pa.field("element", pa.binary()))
 COUNTS = pa.map_(pa.int32(), pa.int64())
 BOUNDS = pa.map_(pa.int32(), pa.binary())
@@ -56,7 +63,7 @@ def file_fields(partition: pa.DataType) -> list[pa.Field]:
     return [
         pa.field("content", pa.int8()),
         pa.field("location", pa.string()),
-        pa.field("file_format", pa.string()),  # upper case: PARQUET, ORC, AVRO, PUFFIN
+        pa.field("file_format", pa.string()),  # upper case: PARQUET, ORC, AVRO, or a vector's
         pa.field("spec_id", pa.int32()),
         pa.field("partition", partition),
         pa.field("record_count", pa.int64()),
@@ -102,13 +109,18 @@ class DeleteFile:
 
     @property
     def is_vector(self) -> bool:
-        """True for a deletion vector (a blob of a Puffin file)."""
-        return self.file_format == "PUFFIN"
+        """True for a deletion vector."""
+        return self.file_format in VECTOR_FORMATS
 
     @property
     def key(self) -> tuple[str, int | None]:
-        """Identifies a delete file: vectors share Puffin files, so location is not enough."""
+        """Identifies a delete file: vectors share files, so location is not enough."""
         return self.location, self.content_offset
+
+
+def are_vectors(formats: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return which of some file formats are those of deletion vectors."""
+    return pc.is_in(formats, value_set=pa.array(VECTOR_FORMATS))
 
 
 # A snapshot's manifest list as a table; the names are the spec's, `manifest_path` called

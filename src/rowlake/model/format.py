@@ -1,6 +1,6 @@
 """What the rooms ask of a table format; Iceberg's answer is `rowlake.iceberg.format`.
 
-A format is a list of immutable data files with statistics, marks of deleted rows, and a history
+A format is a list of immutable data files with statistics, deletes, and a history
 of commits, each of which adds and removes files. Planning, validation, rebase, row-level changes
 and maintenance are written once, against this protocol. What a format cannot do is said by
 `Capabilities`, never by its name or version.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rowlake.model.app_batch import LandedBatch
     from rowlake.model.change import Change
     from rowlake.model.expiry import Asked, Expiry
     from rowlake.model.handle import TableHandle
@@ -36,7 +37,12 @@ Payload: TypeAlias = Any
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a table may hold, and so what an operation may write to it."""
+    """What a table may hold, and so what an operation may write to it.
+
+    `exact_bounds`: bounds of numbers and times are values of the file, never rounded outwards.
+    `existing_files`: files that others wrote can join the table. `change_feeds`: its commits tell
+    which rows they changed.
+    """
 
     position_deletes: bool = True
     deletion_vectors: bool = False
@@ -47,6 +53,9 @@ class Capabilities:
     transforms: bool = True
     column_defaults: bool = False
     manifests: bool = False
+    exact_bounds: bool = True
+    change_feeds: bool = True
+    existing_files: bool = True
 
     @property
     def row_level_deletes(self) -> bool:
@@ -188,6 +197,13 @@ class Format(Protocol):
     ) -> TableView:
         """Return the table at one snapshot: the head of main unless told otherwise."""
 
+    def load_path(self, catalog: Any, identifier: tuple[str, ...], path: str) -> TableHandle:
+        """Return the table in a folder that no catalog names; `catalog` opens its files.
+
+        Raises TableNotFoundError where there is none, UnsupportedFeatureError for a format whose
+        tables need a catalog.
+        """
+
     def refresh(self, handle: TableHandle) -> TableHandle:
         """Return the table as it is now; the same handle where nothing changed."""
 
@@ -205,15 +221,22 @@ class Format(Protocol):
         """Return the files of a view that may hold a row of a bound predicate."""
 
     def commits_since(
-        self, handle: TableHandle, branch: str, start: int | None
+        self, handle: TableHandle, branch: str, start: int | None, *, end: int | None = None
     ) -> list[LandedCommit] | None:
         """Return the commits of a branch after snapshot `start` (None: all), oldest first.
 
-        None where history broke off: `start` is no ancestor of the head (any more).
+        The last one is the branch's head, or snapshot `end`, of whichever branch. None where
+        history broke off: `start` is no ancestor of it (any more).
         """
+
+    def last_landed(self, handle: TableHandle, branch: str, app_id: str) -> LandedBatch | None:
+        """Return the newest batch of an app that the head of a branch holds."""
 
     def new_token(self, handle: TableHandle) -> int:
         """Return a token for a new commit."""
+
+    def snapshot_id(self, handle: TableHandle, token: int) -> int:
+        """Return the snapshot of the commit with a token, which made this handle."""
 
     def prepare(
         self, handle: TableHandle, change: Change, token: int, storage: Storage
@@ -229,6 +252,9 @@ class Format(Protocol):
         storage: Storage,
     ) -> tuple[Prepared, tuple[str, ...]]:
         """Prepare a change that was rebased, and return the files that it no longer needs."""
+
+    def outdated(self, handle: TableHandle, prepared: Any) -> str | None:
+        """Return why files that were written for an older definition of the table cannot land."""
 
     def produce(
         self,
@@ -285,6 +311,9 @@ class Format(Protocol):
         ref: str | None = None,
     ) -> pa.Table:
         """Return what the format tells about a table under a name (`snapshots`, `files`, …)."""
+
+    def describe_history(self, handle: TableHandle, limit: int | None = None) -> pa.Table:
+        """Return what DESCRIBE HISTORY shows: the commits of the head, newest first."""
 
     def to_pyiceberg(self, handle: TableHandle) -> Any:
         """Return the table as PyIceberg's own object, where it is an Iceberg table."""

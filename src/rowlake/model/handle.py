@@ -120,6 +120,11 @@ class TableHandle(ABC):
         """The head of main."""
 
     @property
+    def details(self) -> Mapping[str, Any]:
+        """What only this format says of a table, by the names of DESCRIBE DETAIL."""
+        return {}
+
+    @property
     def is_staged(self) -> bool:
         """True before the commit that creates the table."""
         return self.version is None

@@ -34,7 +34,10 @@ DEFAULT_RETENTION = Retention()
 
 @dataclass(frozen=True)
 class CreateRef:
-    """Create (or replace) a branch or a tag at a snapshot, the current one by default."""
+    """Create or replace a branch or a tag at a snapshot, the current one by default.
+
+    Without `create`, one that is not there is an error; without `replace`, one that is.
+    """
 
     name: str
     kind: str
@@ -42,14 +45,16 @@ class CreateRef:
     retention: Retention = DEFAULT_RETENTION
     replace: bool = False
     if_not_exists: bool = False
+    create: bool = True
 
 
 @dataclass(frozen=True)
 class DropRef:
-    """Drop a branch or a tag; main stays."""
+    """Drop a branch or a tag (either where `kind` is None); main stays."""
 
     name: str
     if_exists: bool = False
+    kind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ class AddNameMapping:
 
 @dataclass(frozen=True)
 class TableDefinition:
-    """What a new table looks like."""
+    """What a new table looks like; `format` is empty for the catalog's own, or that of a path."""
 
     schema: Any
     partition_by: tuple[str | PartitionBy, ...] = ()
@@ -125,6 +130,7 @@ class TableDefinition:
     properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
     comment: str | None = None
+    format: str = ""
 
     __repr__ = redacted_repr
 

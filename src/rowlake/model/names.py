@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 Identifier: TypeAlias = tuple[str, ...]
 Name: TypeAlias = str | Identifier
 
+# The namespace that every lake has; catalogs get it with its first table.
+DEFAULT_NAMESPACE: Identifier = ("default",)
+
 LONGEST_FOLDER = 255  # bytes, of common file systems
 
 _PLAIN = re.compile(r"\w+")
@@ -62,12 +65,12 @@ def _split(text: str) -> Identifier:
 
 def table_levels(name: Name) -> Identifier:
     """Return the levels of a table's name: at least one namespace, then the table."""
-    levels = levels_of(name)
-    if len(levels) < 2:
-        raise InvalidStatementError(
-            f"{quoted(levels)} has no namespace: write namespace.{quoted(levels)}."
-        )
-    return levels
+    return within(DEFAULT_NAMESPACE, levels_of(name))
+
+
+def within(namespace: Identifier, levels: Identifier) -> Identifier:
+    """Return a table's name in full: in this namespace where it names none."""
+    return levels if len(levels) > 1 else (*namespace, *levels)
 
 
 def quoted(levels: Iterable[str]) -> str:

@@ -60,12 +60,15 @@ class Leaf:
     `values` are Python values of the column's type (`datetime`, `Decimal`, `bytes`, …; a naive
     `datetime` for timestamps without zone, an aware one in UTC for those with); empty for the
     unary ops, one for comparisons, any number for IN. They never hold None.
+    With a `transform` (`bucket[16]`, `day`, …) the test is of what it makes of the column, and
+    `values` are of its type.
     """
 
     path: tuple[str, ...]
     op: Op
     values: tuple[Any, ...] = ()
     field_id: int | None = None
+    transform: str | None = None
 
     @property
     def value(self) -> Any:

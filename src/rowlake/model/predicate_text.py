@@ -24,6 +24,8 @@ def predicate_text(predicate: Predicate) -> str:
 
 def _leaf_text(leaf: Leaf) -> str:
     column = ".".join(leaf.path)
+    if leaf.transform is not None:
+        column = f"{leaf.transform}({column})"
     if not leaf.values:
         return f"{column} {leaf.op.value}"
     if leaf.op in (Op.IN, Op.NOT_IN):

@@ -10,6 +10,7 @@ from rowlake.secrets import is_secret
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+FILE_FORMAT = "write.format.default"
 _SHOWN = 80
 MOST = 2**63 - 1  # a long of Iceberg's; larger numbers fit neither Arrow nor a float
 

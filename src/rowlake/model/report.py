@@ -6,6 +6,7 @@ import html
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
+from rowlake.errors import shown
 from rowlake.model.work import DRIVER
 
 
@@ -30,7 +31,7 @@ class Report:
         return {name: getattr(self, name) for name in (*own, *shared)}
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return (name, value) of what is worth showing: what is not zero."""
+        """Return (name, value) of what is not zero or empty; of long lists the first few items."""
         return [
             (name.replace("_", " "), _shown(name, value))
             for name, value in self.to_dict().items()
@@ -54,6 +55,8 @@ class Report:
 def _shown(name: str, value: object) -> str:
     if name == "phases" and isinstance(value, dict):
         return ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in value.items())
+    if isinstance(value, tuple):
+        return shown(value)
     if isinstance(value, float):
         return f"{value:.2f}"
     if isinstance(value, int) and not isinstance(value, bool) and name != "snapshot_id":

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Result(Report):
     """The outcome of a write: one commit (or none, where nothing had to change).
 
-    `snapshot_id` is None where nothing was committed. Counts of rows are exact. `bytes_read` is
+    `snapshot_id` is None where nothing was committed. `skipped`: the batch of a stream had landed
+    before, and nothing was done. Counts of rows are exact. `bytes_read` is
     what changes of rows read of the table's data and delete files: the footers, and the columns
     that were needed of the row groups that were (ORC: whole stripes). What is in memory from
     before is not read, and what Spark reads to find rows is not counted.
@@ -40,5 +41,6 @@ class Result(Report):
     files_pruned: int = 0
     files_matched: int = 0
     retries: int = 0
+    skipped: bool = False
     seconds: float = 0.0
     phases: Mapping[str, float] = field(default_factory=dict)

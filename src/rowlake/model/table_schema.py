@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError
-from rowlake.model.schema import DOC, children, field_id, type_name
+from rowlake.model.schema import DOC, children, field_id
+from rowlake.model.type_names import primitive_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,24 +22,8 @@ if TYPE_CHECKING:
     from rowlake.model.schema import Schema
     from rowlake.model.view import TableView
 
-_NAMES = {
-    pa.bool_(): "boolean",
-    pa.int32(): "int",
-    pa.int64(): "long",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.date32(): "date",
-    pa.time64("us"): "time",
-    pa.timestamp("us"): "timestamp",
-    pa.timestamp("us", "UTC"): "timestamptz",
-    pa.timestamp("ns"): "timestamp_ns",
-    pa.timestamp("ns", "UTC"): "timestamptz_ns",
-    pa.string(): "string",
-    pa.large_string(): "string",
-    pa.binary(): "binary",
-    pa.large_binary(): "binary",
-    pa.null(): "unknown",
-}
+# Types of Delta that Iceberg lacks.
+_NARROW = {pa.int8(): "byte", pa.int16(): "short"}
 
 
 @dataclass(frozen=True)
@@ -196,16 +181,12 @@ def _field(found: pa.Field) -> TableField:
 
 
 def _type(found: pa.Field) -> FieldType:
-    kind, named = found.type, type_name(found)
+    kind, named = found.type, primitive_name(found) or _NARROW.get(found.type)
     if named is not None:
         return FieldType(named)
-    if pa.types.is_decimal(kind):
-        return FieldType(f"decimal({kind.precision}, {kind.scale})")
-    if pa.types.is_fixed_size_binary(kind):
-        return FieldType(f"fixed[{kind.byte_width}]")
     below = tuple(_field(one) for one in children(kind))
     if pa.types.is_struct(kind):
         return FieldType("struct", below)
     if below:
         return FieldType("map" if pa.types.is_map(kind) else "list", below)
-    return FieldType(_NAMES.get(kind, str(kind)))
+    return FieldType(str(kind))

@@ -33,6 +33,18 @@ LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID = "_last_updated_sequence_number", 2
 
 
 @dataclass(frozen=True)
+class NameMapping:
+    """Which names in data files mean which field id: `text` is Iceberg's JSON form.
+
+    Holds for files without ids; `over_ids` lets it hold for files that have ids too, whose ids
+    then mean nothing.
+    """
+
+    text: str
+    over_ids: bool = False
+
+
+@dataclass(frozen=True)
 class FileTask:
     """One data file, or a byte range of it, with the deletes that apply.
 
@@ -73,7 +85,7 @@ class ScanContext:
       reserved ids); nested fields may be pruned;
     - `predicate`: bound; rows for which it is not TRUE may be dropped before they come out, and
       must be where `exact` is set;
-    - `name_mapping`: the table's `schema.name-mapping.default` JSON, for files without ids;
+    - `name_mapping`: the table's, for files without ids;
     - `case_sensitive` has done its work when a context is made: ids are bound;
     - `held`: what scans of just this context found out and need not find out again; it does not
       travel to other processes, and a changed copy starts with nothing.
@@ -84,7 +96,7 @@ class ScanContext:
     specs: Mapping[int, PartitionSpec]
     predicate: Predicate | None = None
     exact: bool = False
-    name_mapping: str | None = None
+    name_mapping: NameMapping | None = None
     partition_type: pa.DataType | None = None
     io_properties: Mapping[str, str] = field(default_factory=dict)
     batch_rows: int = 65_536

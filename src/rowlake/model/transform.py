@@ -21,7 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.model.decimal_words import decimal_words, rounded_down, shortest_bytes
 from rowlake.model.human import human_text
+from rowlake.model.murmur3 import hash_bytes, hash_longs, hash_slices
 from rowlake.model.schema import FIELD_ID, TYPE_NAME, Schema, type_name
 from rowlake.model.values import decode
 
@@ -33,8 +35,9 @@ if TYPE_CHECKING:
 DATE_TRANSFORMS = ("year", "month", "day", "hour")
 _PLAIN = ("identity", "void", *DATE_TRANSFORMS)
 _WITH_WIDTH = ("bucket", "truncate")
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+_HIVE_SPECIAL = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 _TEXT = re.compile(r"([a-z]+)(?:\[(\d+)\])?", re.IGNORECASE)
-_HASH_BLOCK = 1 << 15  # values hashed at once: the scratch arrays stay in the CPU's cache
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,21 @@ def partition_path(spec: PartitionSpec, schema: Schema, encoded: tuple[bytes | N
     return "/".join(parts)
 
 
+def hive_path(spec: PartitionSpec, schema: Schema, encoded: tuple[bytes | None, ...]) -> str:
+    """Return the folder of a partition of plain columns as Hive and Spark name it."""
+    parts = []
+    for field, kind, value in zip(spec.fields, partition_type(spec, schema), encoded, strict=True):
+        scalar = decode(pa.array([value], pa.binary()), kind.type)[0]
+        text = human_text(field.transform, scalar) if scalar.is_valid else ""
+        parts.append(f"{_hive_escaped(field.name)}={_hive_escaped(text) or HIVE_NULL}")
+    return "/".join(parts)
+
+
+def _hive_escaped(text: str) -> str:
+    """Escape what has a meaning in paths, as Spark's `ExternalCatalogUtils` does."""
+    return _HIVE_SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
 def _escaped(text: str) -> str:
     """Escape as `java.net.URLEncoder` does: a space is `+`, `*` is kept, `~` is not."""
     return quote_plus(text, safe="*").replace("~", "%7E")
@@ -212,12 +230,14 @@ def _masked(result: np.ndarray[Any, Any], source: pa.Array, target: pa.DataType)
 def _apply_bucket(values: pa.Array, transform: Transform) -> pa.Array:
     source = values.type
     if pa.types.is_timestamp(source) or pa.types.is_time64(source) or pa.types.is_time32(source):
-        longs = _in_micros(values)
+        hashed = hash_longs(_in_micros(values))
     elif pa.types.is_signed_integer(source) or pa.types.is_date32(source):
-        longs = _integers(values)
+        hashed = hash_longs(_integers(values))
+    elif pa.types.is_decimal(source):
+        hashed = hash_slices(*shortest_bytes(*decimal_words(_decimals(values))))
     else:
-        return _apply_by_core("bucket", values, transform.width)
-    return _masked(bucket_longs(longs, transform.width), values, pa.int32())
+        hashed = hash_bytes(_with_offsets(values))
+    return _masked(_buckets(hashed, transform.width), values, pa.int32())
 
 
 def _in_micros(values: pa.Array) -> np.ndarray[Any, Any]:
@@ -230,87 +250,34 @@ def _in_micros(values: pa.Array) -> np.ndarray[Any, Any]:
     return stored * {"s": 1_000_000, "ms": 1_000}[values.type.unit]
 
 
-def bucket_longs(values: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
-    """Return the bucket of each int64: Murmur3 (x86, 32 bits, seed 0) of its 8 bytes."""
-    halves = np.ascontiguousarray(values, dtype="<i8").view("<u4").reshape(-1, 2)
-    result = np.empty(len(values), dtype=np.uint32)
-    for start in range(0, len(values), _HASH_BLOCK):
-        block = halves[start : start + _HASH_BLOCK]
-        result[start : start + _HASH_BLOCK] = _bucket_block(block, np.uint32(count))
-    return result.view(np.int32)
-
-
-def _bucket_block(halves: np.ndarray[Any, Any], count: np.uint32) -> np.ndarray[Any, Any]:
-    hashed = np.zeros(len(halves), dtype=np.uint32)
-    for half in (0, 1):
-        hashed ^= _mixed_key(halves[:, half])
-        hashed = _rotated(hashed, 13)
-        hashed *= np.uint32(5)
-        hashed += np.uint32(0xE6546B64)
-    hashed ^= np.uint32(8)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
-        hashed ^= hashed >> np.uint32(shift)
-        hashed *= np.uint32(factor)
+def _buckets(hashed: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
     hashed &= np.uint32(0x7FFFFFFF)
-    return hashed - (hashed // count) * count  # far quicker than numpy's remainder
+    hashed -= (hashed // np.uint32(count)) * np.uint32(count)  # far quicker than a remainder
+    return hashed.view(np.int32)
 
 
-def _mixed_key(key: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    mixed = _rotated(key * np.uint32(0xCC9E2D51), 15)
-    mixed *= np.uint32(0x1B873593)
-    return mixed
+def _decimals(values: pa.Array) -> pa.Array:
+    """Return decimals of any width in 128 bits."""
+    if pa.types.is_decimal128(values.type):
+        return values
+    return values.cast(pa.decimal128(values.type.precision, values.type.scale))
 
 
-def _rotated(bits: np.ndarray[Any, Any], by: int) -> np.ndarray[Any, Any]:
-    rotated = bits << np.uint32(by)
-    rotated |= bits >> np.uint32(32 - by)
-    return rotated
-
-
-def _apply_by_core(name: str, values: pa.Array, width: int) -> pa.Array:
-    """Bucket or truncate text, bytes and decimals with the compiled code of iceberg-rust."""
-    from pyiceberg_core import transform as core  # a compiled module: loaded only where it is used
-
-    result = getattr(core, name)(_plain(values), width)
-    return result if name == "bucket" else result.cast(values.type)
-
-
-def _plain(values: pa.Array) -> pa.Array:
-    """Return the values in the one Arrow layout of their kind that the compiled code takes."""
+def _with_offsets(values: pa.Array) -> pa.Array:
+    """Return text and bytes in a layout of Arrow that has all values in one buffer."""
     if pa.types.is_string_view(values.type):
         return values.cast(pa.large_string())
-    if pa.types.is_binary_view(values.type):
-        return values.cast(pa.large_binary())
-    if pa.types.is_decimal(values.type) and not pa.types.is_decimal128(values.type):
-        return values.cast(pa.decimal128(values.type.precision, values.type.scale))
-    return _aligned(values) if pa.types.is_decimal(values.type) else values
-
-
-def _aligned(values: pa.Array) -> pa.Array:
-    """Return decimals in memory that the compiled code takes: it panics off 16-byte bounds.
-
-    Batches that come from another process, as Spark's do, keep to 8 bytes only.
-    """
-    validity, data = values.buffers()
-    if data is None or data.address % 16 == 0:
-        return values
-    copied = pa.allocate_buffer(data.size)
-    np.frombuffer(copied, np.uint8)[:] = np.frombuffer(data, np.uint8)
-    return pa.Array.from_buffers(
-        values.type, len(values), [validity, copied], values.null_count, values.offset
-    )
+    return values.cast(pa.large_binary()) if pa.types.is_binary_view(values.type) else values
 
 
 def _apply_truncate(values: pa.Array, transform: Transform) -> pa.Array:
     source, width = values.type, transform.width
     if _is_text(source):
-        cut = values.cast(pa.large_string()) if pa.types.is_string_view(source) else values
-        return pc.utf8_slice_codeunits(cut, 0, width).cast(source)
+        return pc.utf8_slice_codeunits(_with_offsets(values), 0, width).cast(source)
     if _is_bytes(source):
-        cut = values.cast(pa.large_binary()) if pa.types.is_binary_view(source) else values
-        return pc.binary_slice(cut, 0, width).cast(source)
+        return pc.binary_slice(_with_offsets(values), 0, width).cast(source)
     if pa.types.is_decimal(source):
-        return _apply_by_core("truncate", values, width)
+        return rounded_down(_decimals(values), width).cast(source)
     whole = _integers(values)
     cut = (whole // width) * width  # rounds down, also below zero
     return _masked(cut, values, pa.int64()).cast(source, safe=False)

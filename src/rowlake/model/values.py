@@ -3,7 +3,7 @@
 Comes in: Arrow arrays of a column's type. Goes out: arrays of bytes, and back. Binary layouts:
 
 - boolean: 1 byte, 0 or 1
-- int, date: 4 bytes; long, time, timestamp, timestamp_ns: 8 bytes; little-endian
+- int (and narrower), date: 4 bytes; long, time, timestamp, timestamp_ns: 8 bytes; little-endian
 - float, double: 4 or 8 bytes, IEEE 754, little-endian
 - decimal: unscaled value, two's complement, big-endian, the fewest bytes that hold it
 - string: UTF-8; uuid: 16 bytes, big-endian; fixed, binary, and what else is opaque: as it is
@@ -25,21 +25,13 @@ import pyarrow.compute as pc
 from rowlake.errors import CorruptTableError, InvalidStatementError
 from rowlake.model.files import ENCODED_PARTITION
 from rowlake.model.schema import children, field_id, type_name
+from rowlake.model.type_names import ARROW_TYPES
 
 DECIMAL_BYTES = 16
+INT_BITS = 32
 MICROS_PER_DAY = 86_400_000_000
-FIXED_WIDTHS = {
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "time": pa.time64("us"),
-    "timestamp": pa.timestamp("us"),
-    "timestamptz": pa.timestamp("us", "UTC"),
-    "timestamp_ns": pa.timestamp("ns"),
-    "timestamptz_ns": pa.timestamp("ns", "UTC"),
-}
+_WITHOUT_WIDTH = ("boolean", "string", "binary", "unknown")
+FIXED_WIDTHS = {name: held for name, held in ARROW_TYPES.items() if name not in _WITHOUT_WIDTH}
 
 
 def encode(values: pa.Array, iceberg_type: str | None = None) -> pa.BinaryArray:
@@ -79,6 +71,8 @@ def decode(encoded: pa.BinaryArray, to: pa.DataType) -> pa.Array:
             return _decode_decimals(encoded, to)
         if _is_bytes(to):
             return encoded.cast(to)
+        if pa.types.is_integer(to) and to.bit_width < INT_BITS:
+            return _decode_fixed(encoded, pa.int32()).cast(to)
         return _decode_fixed(encoded, to)
     except pa.ArrowInvalid as error:
         raise CorruptTableError(f"a value of type {to}", str(error)) from error

@@ -7,17 +7,24 @@ branch may have moved on since.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from rowlake.model.file_layout import DEFAULT_LAYOUT
 from rowlake.secrets import redacted_repr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowlake.model.file_layout import FileLayout
     from rowlake.model.format import Capabilities, Format
     from rowlake.model.partition import PartitionSpec, SortOrder
+    from rowlake.model.row_rules import RowRule
     from rowlake.model.schema import Schema
+    from rowlake.model.task import NameMapping
+
+
+DATA_PATH = "write.data.path"
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,8 @@ class TableView:
 
     `schema` is the one to read with: the current schema for the head of a branch, the
     snapshot's own schema for time travel. `io_properties` are what opens its files
-    (`rowlake.storage`). `can` says what may be written; `name` and `format_version`
+    (`rowlake.storage`), `name_mapping` what gives field ids to those without. `can` says what may
+    be written, `layout` how files hold it, `rules` what rows satisfy; `name` and `format_version`
     are for messages.
     """
 
@@ -63,6 +71,9 @@ class TableView:
     format: Format
     can: Capabilities
     io_properties: Mapping[str, str] = field(default_factory=dict)
+    name_mapping: NameMapping | None = None
+    layout: FileLayout = DEFAULT_LAYOUT
+    rules: tuple[RowRule, ...] = ()
 
     __repr__ = redacted_repr
 
@@ -72,9 +83,23 @@ class TableView:
         return self.specs[self.default_spec_id]
 
     @property
+    def write_properties(self) -> Mapping[str, str]:
+        """The properties that files are written by: the table's, but for what the format says."""
+        return {**self.properties, **self.layout.settings}
+
+    @property
+    def data_folder(self) -> str:
+        """Where data files and delete files are written."""
+        return (self.write_properties.get(DATA_PATH) or f"{self.location}/data").rstrip("/")
+
+    @property
     def sort_order(self) -> SortOrder:
         """The order that new files are written in."""
         return self.sort_orders[self.default_sort_order_id]
+
+    def at(self, snapshot: SnapshotInfo | None) -> TableView:
+        """Return the files of another snapshot under the schema and specs of this view."""
+        return replace(self, snapshot=snapshot)
 
     @property
     def snapshot_id(self) -> int | None:

@@ -31,6 +31,7 @@ from rowlake.model.predicate import (
 from rowlake.model.schema import Schema, field_id
 from rowlake.prune.fact_sources import fields_outside_lists
 from rowlake.prune.literals import Placed, place, place_all
+from rowlake.prune.transformed import projected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,9 +59,17 @@ def bind(predicate: Predicate, schema: Schema, *, case_sensitive: bool = False) 
             raise InvalidStatementError(
                 f"Cannot filter by {_dotted(leaf.path)}: it is inside a list or a map."
             )
-        return _bound(replace(leaf, field_id=field_id(column)), column)
+        found = replace(leaf, field_id=field_id(column))
+        return _bound_parts(projected(found, column), column)
 
     return map_leaves(predicate, bound)
+
+
+def _bound_parts(predicate: Predicate, column: pa.Field) -> Predicate:
+    """Bind the tests of one column; those of a transform have literals of its type already."""
+    return map_leaves(
+        predicate, lambda leaf: leaf if leaf.transform is not None else _bound(leaf, column)
+    )
 
 
 def resolve(path: tuple[str, ...], schema: Schema, *, case_sensitive: bool = False) -> pa.Field:

@@ -8,6 +8,7 @@ their literals (`rowlake.prune.bind` turns those into tests for NaN).
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.model.predicate import Leaf, Op
-from rowlake.model.transform import apply_transform
+from rowlake.model.transform import apply_transform, result_type
 from rowlake.prune.column_facts import Facts, Span, comparable
 from rowlake.prune.partition_spans import ABOVE_TEXT
 
@@ -29,11 +30,20 @@ FEW = 8  # literals of an IN list that are compared one by one
 
 def may_hold(leaf: Leaf, facts: Facts) -> Flags:
     """Return where some row may make the leaf true."""
+    if leaf.transform is not None:
+        facts = _facts_of_transform(leaf.transform, facts)
     if leaf.op in _OF_KINDS:
         return _OF_KINDS[leaf.op](facts)
     literals = _literals(leaf, facts.kind)
     number_holds = ~facts.no_numbers & _OF_NUMBERS[leaf.op](facts, literals)
     return number_holds | facts.may_nan if leaf.op in _TRUE_OF_NAN else number_holds
+
+
+def _facts_of_transform(transform: str, facts: Facts) -> Facts:
+    """Return what partition values say of a transform of a column: only the same one says any."""
+    spans = [Span(least, most) for held, least, most in facts.buckets if held == transform]
+    kind = result_type(transform, facts.kind)
+    return replace(facts, kind=kind, spans=spans, buckets=[])
 
 
 def _literals(leaf: Leaf, kind: pa.DataType) -> pa.Array:

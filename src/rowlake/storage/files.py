@@ -64,6 +64,18 @@ class Storage:
             parts = split(location)
             return filesystem_of(parts, self.properties), parts.path
 
+    def identity(self, location: str) -> tuple[object, ...]:
+        """Return what tells a file from others that have, or had, the same location.
+
+        Locally its inode and time of change; elsewhere the properties that lead to it, such as the
+        endpoint. Hashable.
+        """
+        with _failing(location, self.properties):
+            parts = split(location)
+            if parts.is_local:
+                return local.identity(parts.path)
+        return tuple(sorted(self.properties.items()))
+
     def open_input(self, location: str) -> pa.NativeFile:
         """Open a file for random access; on this machine, only a regular file."""
         with _failing(location, self.properties):
@@ -104,16 +116,18 @@ class Storage:
 
         Raises UnsupportedFeatureError if the storage cannot guarantee that.
         """
-        parts = split(location)
+        parts = _with_create(location)
         with _failing(location, self.properties):
             if parts.is_local:
                 return local.create(parts.path, data)
-            if parts.scheme in S3:
-                return s3.create(parts.authority, _key(parts), data, self.properties)
-        raise UnsupportedFeatureError(
-            f"Cannot commit to {location}: {parts.scheme}:// has no atomic put-if-absent here, "
-            f"so concurrent commits could overwrite each other. Use a catalog (SQL, REST, …)."
-        )
+            return s3.create(parts.authority, _key(parts), data, self.properties)
+
+    def validate_create(self, location: str) -> None:
+        """Refuse a location where `create` would be refused; an S3 server is tried once."""
+        parts = _with_create(location)
+        if not parts.is_local:
+            with _failing(location, self.properties):
+                s3.validate_create(parts.authority, _key(parts), self.properties)
 
     def exists(self, location: str) -> bool:
         """Return whether a file or folder exists."""
@@ -236,6 +250,17 @@ class Storage:
             is_flat=is_flat,
             on_link=on_link,
         )
+
+
+def _with_create(location: str) -> Parts:
+    """Return the parts of a location whose storage has an atomic put-if-absent."""
+    parts = split(location)
+    if parts.is_local or parts.scheme in S3:
+        return parts
+    raise UnsupportedFeatureError(
+        f"Cannot commit to {location}: {parts.scheme}:// has no atomic put-if-absent here, "
+        f"so concurrent commits could overwrite each other. Use a catalog (SQL, REST, …)."
+    )
 
 
 @contextmanager

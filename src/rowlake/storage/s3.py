@@ -36,12 +36,17 @@ def create(bucket: str, key: str, data: bytes, properties: Mapping[str, str]) ->
     """
     import obstore
 
-    chosen = tuple(sorted(properties.items()))
-    store = _store(bucket, chosen)
-    if s3_endpoint(properties) and (bucket, chosen) not in _SAFE:
-        _check_refusal(store, key)
-        _SAFE.add((bucket, chosen))
+    validate_create(bucket, key, properties)
+    store = _store(bucket, tuple(sorted(properties.items())))
     return _put_if_absent(obstore, store, key, data)
+
+
+def validate_create(bucket: str, key: str, properties: Mapping[str, str]) -> None:
+    """Refuse a server that overwrites objects all the same; each bucket is tried once."""
+    chosen = tuple(sorted(properties.items()))
+    if s3_endpoint(properties) and (bucket, chosen) not in _SAFE:
+        _check_refusal(_store(bucket, chosen), key)
+        _SAFE.add((bucket, chosen))
 
 
 def _put_if_absent(obstore: Any, store: Any, key: str, data: bytes) -> bool:

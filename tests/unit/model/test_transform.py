@@ -299,7 +299,7 @@ def test_partition_paths_are_escaped_as_java_escapes():
 
 @pytest.mark.parametrize("transform", ["bucket[7]", "truncate[4]"])
 def test_decimals_may_lie_anywhere_in_memory(transform):
-    """Batches that Spark sends are aligned to 8 bytes, the compiled code wants 16."""
+    """Batches that Spark sends are aligned to 8 bytes, Arrow's own arrays to 64."""
     plain = pa.array([None, *range(-50, 50)], pa.decimal128(9, 2))
     validity, data = plain.buffers()
     shifted = pa.allocate_buffer(data.size + 16)
