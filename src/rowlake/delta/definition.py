@@ -1,0 +1,141 @@
+"""What users ask of a new or replaced table -> its `metaData` and `protocol`."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rowlake.delta.column_mapping import fields_in, mapped, mapping_mode
+from rowlake.delta.features import (
+    ROW_TRACKING,
+    asked_of,
+    needed_features,
+    protocol_for,
+    validate_asked,
+)
+from rowlake.delta.metadata import Metadata, metadata_action
+from rowlake.delta.new_schema import delta_schema
+from rowlake.delta.protocol import Protocol, protocol_action
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowlake.model.metadata_change import TableDefinition
+    from rowlake.model.partition import PartitionBy
+
+FORMAT_VERSION = "format-version"
+COMMENT = "comment"
+ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
+ROW_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
+# A character that Delta without column mapping cannot have in a column's name.
+_ODD_CHARACTERS = " ,;{}()\n\t="
+
+
+@dataclass(frozen=True)
+class Defined:
+    """The definition of a table and the protocol that it needs."""
+
+    metadata: Metadata
+    protocol: Protocol
+
+
+def definition_actions(
+    metadata: Metadata, protocol: Protocol | None = None
+) -> list[dict[str, Any]]:
+    """Return the actions of a definition, with a protocol where there is one to set."""
+    first = [] if protocol is None else [{"protocol": protocol_action(protocol)}]
+    return [*first, {"metaData": metadata_action(metadata)}]
+
+
+def new_definition(
+    wanted: TableDefinition, *, before: Metadata | None = None, protocol: Protocol | None = None
+) -> Defined:
+    """Return the definition of a new table, or of one that takes the place of another.
+
+    A table that is replaced keeps its id and the features of its protocol.
+    """
+    _validate(wanted)
+    properties = {key: value for key, value in wanted.all_properties.items() if key != COMMENT}
+    asked = asked_of(properties)
+    configuration = with_row_tracking(asked.configuration)
+    validate_asked(configuration)
+    schema = delta_schema(wanted.schema)
+    partitions = _partition_columns(wanted, schema)
+    if mapping_mode(configuration) != "none":
+        schema, configuration = mapped(schema, configuration)
+    else:
+        _validate_plain_names(schema)
+    features = asked.features | needed_features(schema, configuration)
+    metadata = Metadata(
+        table_id=str(uuid.uuid4()) if before is None else before.table_id,
+        schema=schema,
+        partition_columns=partitions,
+        configuration=configuration,
+        name=before.name if before else None,
+        description=wanted.comment,
+        created_ms=int(time.time() * 1000),
+    )
+    return Defined(metadata, protocol_for(set(features), protocol, asked))
+
+
+def with_row_tracking(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Return properties with names of the columns that hold row ids, where a table tracks rows."""
+    found = dict(configuration)
+    if str(found.get(ROW_TRACKING, "false")).lower() == "true":
+        found.setdefault(ROW_ID_COLUMN, f"_row-id-col-{uuid.uuid4()}")
+        found.setdefault(ROW_VERSION_COLUMN, f"_row-commit-version-col-{uuid.uuid4()}")
+    return found
+
+
+def _validate(wanted: TableDefinition) -> None:
+    if wanted.sort_by:
+        raise UnsupportedFeatureError("Delta tables have no sort order.")
+    if FORMAT_VERSION in wanted.properties:
+        raise InvalidStatementError(
+            f"{FORMAT_VERSION} is a property of Iceberg tables; a Delta table has "
+            "delta.minReaderVersion and delta.minWriterVersion."
+        )
+
+
+def _partition_columns(wanted: TableDefinition, schema: Mapping[str, Any]) -> tuple[str, ...]:
+    by_name = {one["name"].lower(): one for one in schema["fields"]}
+    found: list[str] = []
+    for term in wanted.partition_by:
+        column = _plain_column(term)
+        field = by_name.get(column.lower())
+        if field is None:
+            raise InvalidStatementError(f"Cannot partition by {column}: there is no such column.")
+        if not isinstance(field["type"], str) or field["type"] == "void":
+            raise InvalidStatementError(
+                f"Cannot partition by {column}: partition columns have simple types."
+            )
+        if field["name"] in found:
+            raise InvalidStatementError(f"Column {column} is there twice in the partitioning.")
+        found.append(field["name"])
+    if found and len(found) == len(schema["fields"]):
+        raise InvalidStatementError("A Delta table cannot be partitioned by all of its columns.")
+    return tuple(found)
+
+
+def _plain_column(term: str | PartitionBy) -> str:
+    is_plain = isinstance(term, str) or (term.transform == "identity" and len(term.column) == 1)
+    column = term if isinstance(term, str) else ".".join(term.column)
+    if not is_plain or "(" in column:
+        shown = column if isinstance(term, str) else f"{term.transform}({column})"
+        raise UnsupportedFeatureError(
+            f"Cannot partition by {shown}: Delta tables are partitioned by columns, not by "
+            "transforms of them."
+        )
+    return column.strip().strip("`")
+
+
+def _validate_plain_names(schema: Mapping[str, Any]) -> None:
+    for one in fields_in(schema):
+        if any(character in one["name"] for character in _ODD_CHARACTERS):
+            raise InvalidStatementError(
+                f"Column {one['name']!r} has a character that Delta takes only with column mapping "
+                "(any of ' ,;{}()\\n\\t='). Set delta.columnMapping.mode=name."
+            )

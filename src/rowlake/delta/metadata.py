@@ -1,0 +1,89 @@
+"""The `metaData` action: what a table is, apart from its files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rowlake.errors import CorruptTableError, UnsupportedFeatureError
+from rowlake.model.history_rows import LATEST_MS
+from rowlake.secrets import redacted_repr
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_SCHEMA_CHARACTERS = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """A table's definition; `schema` is the parsed `schemaString`, with all that it says."""
+
+    table_id: str
+    schema: Mapping[str, Any]
+    partition_columns: tuple[str, ...] = ()
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    description: str | None = None
+    created_ms: int | None = None
+
+    __repr__ = redacted_repr
+
+    @property
+    def column_mapping(self) -> str:
+        """How files name columns: `none`, `name` or `id`."""
+        return str(self.configuration.get("delta.columnMapping.mode", "none")).lower()
+
+    def is_set(self, name: str) -> bool:
+        """Return whether a property is true."""
+        return str(self.configuration.get(name, "false")).lower() == "true"
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _created(value: Any) -> int | None:
+    return value if isinstance(value, int) and 0 <= value <= LATEST_MS else None
+
+
+def metadata_of(action: Mapping[str, Any], location: str) -> Metadata:
+    """Return the definition of an action; `location` is the file that has it."""
+    try:
+        provider = (action.get("format") or {}).get("provider", "parquet")
+        text = action["schemaString"]
+        if len(text) > MOST_SCHEMA_CHARACTERS:
+            raise ValueError(f"its schema has {len(text):,} characters")
+        schema = json.loads(text)
+        configuration = action.get("configuration") or {}
+        found = Metadata(
+            table_id=str(action["id"]),
+            schema=schema,
+            partition_columns=tuple(map(str, action.get("partitionColumns") or ())),
+            configuration={str(key): str(value) for key, value in configuration.items()},
+            name=_text(action.get("name")),
+            description=_text(action.get("description")),
+            created_ms=_created(action.get("createdTime")),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        cause = f"its metaData action is damaged ({type(error).__name__}: {error})"
+        raise CorruptTableError(location, cause) from error
+    if provider != "parquet":
+        raise UnsupportedFeatureError(f"Cannot read {location}: its files are {provider}.")
+    return found
+
+
+def metadata_action(metadata: Metadata) -> dict[str, Any]:
+    """Return the body of a `metaData` action, in Delta's order."""
+    found = {
+        "id": metadata.table_id,
+        "name": metadata.name,
+        "description": metadata.description,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps(metadata.schema, ensure_ascii=False, separators=(",", ":")),
+        "partitionColumns": list(metadata.partition_columns),
+        "configuration": dict(metadata.configuration),
+        "createdTime": metadata.created_ms,
+    }
+    return {name: one for name, one in found.items() if one is not None}
