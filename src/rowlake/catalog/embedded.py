@@ -56,8 +56,8 @@ class EmbeddedCatalog(MetastoreCatalog):
     def __init__(self, name: str, path: Path, **properties: str) -> None:
         super().__init__(name, uri=f"sqlite:///{path}", **properties)
         self.path = path
-        marks = "SELECT count(*) FROM sqlite_master WHERE name IN (?, ?)"
-        if self._select(marks, *_TABLES) != [(len(_TABLES),)]:
+        known = "SELECT count(*) FROM sqlite_master WHERE name IN (?, ?)"
+        if self._select(known, *_TABLES) != [(len(_TABLES),)]:
             _ = self.whole
 
     @cached_property

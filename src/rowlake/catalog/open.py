@@ -62,6 +62,24 @@ def open_catalog(
     return _by_properties({key: str(value) for key, value in catalog.items()}, place)
 
 
+def missing_lake(warehouse: str | None, catalog: Any) -> str | None:
+    """Return where a lake on this machine would have to be made; None where there is one.
+
+    Says nothing of lakes elsewhere, nor of catalogs with a server.
+    """
+    if catalog not in (None, FILE_SYSTEM):
+        return None
+    place = _absolute(str(warehouse) if warehouse is not None else DEFAULT_WAREHOUSE)
+    if is_remote(place):
+        return None
+    from rowlake.catalog.embedded import FILE_NAME
+
+    folder = Path(split(place).path)
+    needed = folder / FILE_NAME if catalog is None else folder
+    # What is there but no folder is refused with its own words when the lake is opened.
+    return None if needed.exists() or folder.is_file() else str(folder)
+
+
 def _shown(given: object) -> str:
     return statement_without_secrets(without_secrets(repr(given)))
 

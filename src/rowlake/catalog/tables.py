@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg import exceptions as theirs
 
+from rowlake.catalog import foreign_names
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.failures import failing, is_of_database
 from rowlake.catalog.filesystem import FileSystemCatalog
@@ -13,7 +14,14 @@ from rowlake.catalog.purge import gc_allowed
 from rowlake.errors import InvalidStatementError, TableNotFoundError
 from rowlake.iceberg.metadata_checks import validate_nesting
 from rowlake.iceberg.metadata_files import read_metadata
-from rowlake.model.names import folder_name, levels_of, near, quoted, table_levels
+from rowlake.model.names import (
+    DEFAULT_NAMESPACE,
+    folder_name,
+    levels_of,
+    near,
+    quoted,
+    table_levels,
+)
 from rowlake.model.properties import validate_no_secrets
 from rowlake.storage.files import Storage
 
@@ -59,6 +67,7 @@ def stage_table(catalog: Catalog, name: Name, definition: Definition) -> Iceberg
     identifier = table_levels(name)
     validate_nesting(definition.schema)
     with failing(catalog, f"create {quoted(identifier)}", identifier):
+        ensure_default(catalog, identifier[:-1])
         try:
             return backend_of(catalog).stage(identifier, definition)
         except theirs.NoSuchNamespaceError as error:
@@ -79,6 +88,7 @@ def register_table(catalog: Catalog, name: Name, metadata_location: str) -> Iceb
         read_metadata(metadata_location, Storage(catalog.properties))
         if backend_of(catalog).exists(identifier):
             raise theirs.TableAlreadyExistsError
+        ensure_default(catalog, identifier[:-1])
         backend_of(catalog).register(identifier, metadata_location)
     return load_table(catalog, identifier)
 
@@ -131,6 +141,7 @@ def rename_table(catalog: Catalog, name: Name, new_name: Name) -> IcebergHandle:
             raise _not_found(catalog, identifier)
         if table_exists(catalog, to):
             raise theirs.TableAlreadyExistsError
+        ensure_default(catalog, to[:-1])
         try:
             backend.rename(identifier, to)
         except theirs.NoSuchNamespaceError as error:
@@ -143,18 +154,27 @@ def list_tables(catalog: Catalog, namespace: Name) -> list[Identifier]:
     levels = levels_of(namespace)
     with failing(catalog, f"list {quoted(levels)}", levels):
         try:
-            return sorted(tuple(found) for found in catalog.list_tables(levels))
+            own = [tuple(found) for found in catalog.list_tables(levels)]
+            return sorted([*own, *foreign_names.names_in(catalog, levels)])
         except theirs.NoSuchNamespaceError as error:
+            if levels == DEFAULT_NAMESPACE:
+                return []
             raise _no_namespace(catalog, levels) from error
 
 
 def list_namespaces(catalog: Catalog, below: Name = ()) -> list[Identifier]:
     """Return the namespaces right below one (of the top without it), sorted."""
     levels = levels_of(below) if below else ()
+    always = set() if levels else {DEFAULT_NAMESPACE}
     with failing(catalog, f"list the namespaces of {quoted(levels)}", levels):
         try:
-            return sorted(tuple(found) for found in catalog.list_namespaces(levels))
+            # The folder of a table of another format is no namespace.
+            tables = set(foreign_names.names_in(catalog, levels))
+            found = {tuple(one) for one in catalog.list_namespaces(levels)}
+            return sorted(always | (found - tables))
         except theirs.NoSuchNamespaceError as error:
+            if levels == DEFAULT_NAMESPACE:
+                return []
             raise _no_namespace(catalog, levels) from error
 
 
@@ -172,8 +192,16 @@ def all_namespaces(catalog: Catalog) -> list[Identifier]:
 def namespace_exists(catalog: Catalog, namespace: Name) -> bool:
     """Return whether there is such a namespace."""
     levels = levels_of(namespace)
+    if levels == DEFAULT_NAMESPACE:
+        return True
     with failing(catalog, f"look for {quoted(levels)}", levels):
         return bool(catalog.namespace_exists(levels))
+
+
+def ensure_default(catalog: Catalog, levels: Identifier) -> None:
+    """Create the default namespace where a table is to go there and the catalog has none."""
+    if levels == DEFAULT_NAMESPACE and not catalog.namespace_exists(levels):
+        create_namespace(catalog, levels, exist_ok=True)
 
 
 def create_namespace(
@@ -210,7 +238,7 @@ def drop_namespace(catalog: Catalog, namespace: Name) -> None:
     with failing(catalog, f"drop {quoted(levels)}", levels):
         if not catalog.namespace_exists(levels):
             raise _no_namespace(catalog, levels)
-        if catalog.list_namespaces(levels):
+        if catalog.list_namespaces(levels) or foreign_names.names_in(catalog, levels):
             raise theirs.NamespaceNotEmptyError
         catalog.drop_namespace(levels)
 
@@ -219,7 +247,12 @@ def namespace_properties(catalog: Catalog, namespace: Name) -> dict[str, str]:
     """Return the properties of a namespace."""
     levels = levels_of(namespace)
     with failing(catalog, f"describe {quoted(levels)}", levels):
-        found = catalog.load_namespace_properties(levels)
+        try:
+            found = catalog.load_namespace_properties(levels)
+        except theirs.NoSuchNamespaceError:
+            if levels != DEFAULT_NAMESPACE:
+                raise
+            found = {}
     return {str(key): str(value) for key, value in found.items()}
 
 
@@ -243,10 +276,12 @@ def _not_found(catalog: Catalog, identifier: Identifier) -> TableNotFoundError:
     try:
         known = catalog.list_tables(identifier[:-1])
     except theirs.NoSuchNamespaceError:
-        return _no_namespace(catalog, identifier[:-1])
+        if identifier[:-1] != DEFAULT_NAMESPACE:
+            return _no_namespace(catalog, identifier[:-1])
+        known = []
     except Exception:  # noqa: BLE001  (near names are a courtesy)
         known = []
-    if not known and not catalog.namespace_exists(identifier[:-1]):
+    if not known and not namespace_exists(catalog, identifier[:-1]):
         return _no_namespace(catalog, identifier[:-1])
     names = {found[-1]: quoted(found) for found in known}
     similar = [names[match] for match in near(identifier[-1], names)]

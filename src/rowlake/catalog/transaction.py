@@ -22,7 +22,7 @@ from rowlake.model.names import levels_of
 from rowlake.model.outcome import Conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
@@ -117,11 +117,18 @@ def _holds(requirement: TableRequirement, base: IcebergHandle) -> bool:
 
 
 class HoldingCatalog:
-    """The tables of a catalog, as a transaction sees and changes them."""
+    """The tables of a catalog, as a transaction sees and changes them.
 
-    def __init__(self, under: Catalog) -> None:
+    Those `known` are seen as they are known; all others are loaded at the first look.
+    """
+
+    holds_commits = True
+
+    def __init__(self, under: Catalog, known: Iterable[Any] = ()) -> None:
         self.under = under
         self.tables: dict[Identifier, HeldTable] = {}
+        for handle in known:
+            self._take(tuple(handle.identifier), handle)
         self.is_over = False
 
     def __getattr__(self, name: str) -> Any:
@@ -143,9 +150,11 @@ class HoldingCatalog:
                 "The transaction is over: take its tables from the lake again."
             )
         if identifier not in self.tables:
-            found = backend_of(self.under).load(identifier, None)
-            self.tables[identifier] = HeldTable(found, found, self.own(found))
+            self._take(identifier, backend_of(self.under).load(identifier, None))
         return self.tables[identifier]
+
+    def _take(self, identifier: Identifier, found: IcebergHandle) -> None:
+        self.tables[identifier] = HeldTable(found, found, self.own(found))
 
     def own(self, handle: IcebergHandle) -> IcebergHandle:
         """Return a table of the catalog under it as one that commits here."""

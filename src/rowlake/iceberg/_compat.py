@@ -6,6 +6,8 @@
 - It knows no JSON form for nanosecond timestamps and nested defaults.
 - Removing snapshots, it leaves gaps in the snapshot log (time travel then answers with the wrong
   snapshot), forgets the statistics of partitions, and cuts parents off.
+- It compares the names of partition fields of all specs with columns, also where the source of a
+  field was dropped: a column could then never be added again under its name.
 - It loads classes that the properties of a table name (`py-io-impl`,
   `write.py-location-provider.impl`): whoever writes a table runs code where it is loaded. What
   rowlake calls does not (`without_code_of_tables`); what users call themselves is left alone.
@@ -23,6 +25,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg import io as file_io
+from pyiceberg import partitioning
 from pyiceberg.conversions import from_json, to_json
 from pyiceberg.schema import _SetFreshIDs
 from pyiceberg.table import locations, update
@@ -44,8 +47,10 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.schema import Schema
     from pyiceberg.table import CreateTableTransaction, Table
     from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.transforms import Transform
     from pyiceberg.types import IcebergType
     from sqlalchemy import ColumnElement
 
@@ -67,6 +72,7 @@ def install() -> None:
     update._apply_table_update.register(update.RemoveSnapshotsUpdate, _remove_snapshots)
     file_io._import_file_io = _file_io_of_catalog
     locations._import_location_provider = _location_provider_of_catalog
+    partitioning.validate_partition_name = _validate_partition_name
 
 
 # The class that the catalog names for its files, while rowlake calls PyIceberg.
@@ -101,6 +107,23 @@ def _location_provider_of_catalog(
         return _import_location_provider(location_provider_impl, table_location, table_properties)
     others = {key: value for key, value in table_properties.items() if key != _LOCATION_PROVIDER}
     return locations.load_location_provider(table_location, others)
+
+
+_validate_name = partitioning.validate_partition_name
+
+
+def _validate_partition_name(
+    field_name: str,
+    partition_transform: Transform[Any, Any],
+    source_id: int,
+    schema: Schema,
+    partition_names: set[str],
+) -> None:
+    """Check a partition field's name as Java does: not where its source is no column any more."""
+    if schema.find_column_name(source_id) is not None:
+        _validate_name(field_name, partition_transform, source_id, schema, partition_names)
+    elif field_name in partition_names:
+        raise ValueError(f"Partition name has to be unique: {field_name}")
 
 
 def metadata_after(

@@ -25,20 +25,12 @@ def updates_of(change: object, handle: IcebergHandle) -> Updates:
 
 @updates_of.register(changes.CreateRef)
 def _(change: changes.CreateRef, handle: IcebergHandle) -> Updates:
-    return refs.create_ref(
-        handle,
-        change.name,
-        change.kind,
-        snapshot_id=change.snapshot_id,
-        retention=change.retention,
-        replace=change.replace,
-        if_not_exists=change.if_not_exists,
-    )
+    return refs.create_ref(handle, change)
 
 
 @updates_of.register(changes.DropRef)
 def _(change: changes.DropRef, handle: IcebergHandle) -> Updates:
-    return refs.drop_ref(handle, change.name, if_exists=change.if_exists)
+    return refs.drop_ref(handle, change.name, if_exists=change.if_exists, kind=change.kind)
 
 
 @updates_of.register(changes.MoveRef)

@@ -182,7 +182,7 @@ class ManifestCache:
 
 
 def _holds(table: pa.Table, layout: pa.Schema) -> bool:
-    return all(
+    return table.schema.equals(layout) or all(
         part.name in table.schema.names and table.schema.field(part.name).type == part.type
         for part in layout
     )

@@ -8,7 +8,7 @@ from rowlake.model.format import Capabilities
 def capabilities_of(format_version: int) -> Capabilities:
     """Return what tables of a format version may hold (spec, "Version 1" to "Version 3").
 
-    From version 3 on deleted rows are marked by vectors only (spec, "Deletion Vectors").
+    From version 3 on position deletes are deletion vectors only (spec, "Deletion Vectors").
     """
     return Capabilities(
         position_deletes=format_version == 2,

@@ -16,6 +16,7 @@ from rowlake.iceberg.schema import (
     schema_from_iceberg,
     schema_from_json,
 )
+from rowlake.model.reserved_columns import validate_column_name
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import IcebergHandle
@@ -76,6 +77,8 @@ def iceberg_schema(
             f"A {type(schema).__name__} is no schema: give a pyarrow or PyIceberg schema, or a "
             "table or frame that has one."
         )
+    for name in schema.names:
+        validate_column_name(name)
     try:
         found = schema_from_arrow(schema, nanoseconds=version >= 3, known=known, last_id=last_id)
         check_schema(found, version)

@@ -12,6 +12,7 @@ from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.iceberg.evolution import validate_promotion
 from rowlake.iceberg.schema import type_from_json
 from rowlake.model.names import quoted
+from rowlake.model.reserved_columns import validate_column_name
 from rowlake.secrets import cause_without_secrets, without_secrets
 
 if TYPE_CHECKING:
@@ -67,7 +68,17 @@ class SchemaBuilder:
 
     def add_column(self, path: Any, kind: Any, *more: Any, **others: Any) -> None:
         """Add a column or a field of a struct."""
+        levels = (path,) if isinstance(path, str) else tuple(path)
+        if len(levels) == 1:
+            validate_column_name(levels[0])
         self._builder.add_column(path, _type(kind), *more, **others)
+
+    def rename_column(self, path: Any, name: str) -> None:
+        """Rename a column or a field of a struct."""
+        levels = path.split(".") if isinstance(path, str) else tuple(path)
+        if len(levels) == 1:
+            validate_column_name(name)
+        self._builder.rename_column(path, name)
 
     def update_column(self, path: Any, kind: Any = None, doc: str | None = None) -> None:
         """Change the type or the comment of a column; a type that loses values is refused."""

@@ -20,10 +20,12 @@ from pyiceberg.table.update import (
     AssertTableUUID,
     RemovePartitionSpecsUpdate,
     RemovePartitionStatisticsUpdate,
+    RemovePropertiesUpdate,
     RemoveSchemasUpdate,
     RemoveSnapshotRefUpdate,
     RemoveSnapshotsUpdate,
     RemoveStatisticsUpdate,
+    SetPropertiesUpdate,
     TableRequirement,
     TableUpdate,
     ValidatableTableRequirement,
@@ -33,6 +35,7 @@ from rowlake.catalog.generic import is_rest
 from rowlake.errors import InvalidStatementError, shown
 from rowlake.iceberg.metadata_files import read_metadata
 from rowlake.iceberg.refs import NOTHING, ancestors
+from rowlake.model.app_batch import marks_after_expiry
 from rowlake.model.expiry import Asked, Expiry
 from rowlake.model.properties import whole_number
 
@@ -214,7 +217,17 @@ def expire_updates(handle: IcebergHandle, expiry: Expiry) -> Updates:
         updates.append(RemovePartitionSpecsUpdate(spec_ids=list(expiry.spec_ids)))
     if expiry.schema_ids:
         updates.append(RemoveSchemasUpdate(schema_ids=list(expiry.schema_ids)))
+    updates += _without_lost_marks(handle, gone)
     return tuple(updates), _requirements(handle, expiry)
+
+
+def _without_lost_marks(handle: IcebergHandle, gone: set[int]) -> list[TableUpdate]:
+    """Return updates that forget batches of streams which rollbacks took out of history."""
+    changed = marks_after_expiry(handle, gone)
+    kept = {name: text for name, text in changed.items() if text is not None}
+    removed = [name for name, text in changed.items() if text is None]
+    found: list[TableUpdate] = [SetPropertiesUpdate(updates=kept)] if kept else []
+    return [*found, RemovePropertiesUpdate(removals=removed)] if removed else found
 
 
 def _with_statistics(files: Collection[object], gone: set[int]) -> list[int]:

@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from rowlake.deferred import deferred
+from rowlake.errors import UnsupportedFeatureError
+from rowlake.model import app_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from rowlake.iceberg import definition as definitions
     from rowlake.iceberg import evolve as evolving
     from rowlake.iceberg.refs import Updates
+    from rowlake.model.app_batch import LandedBatch
     from rowlake.model.change import Change
     from rowlake.model.expiry import Asked, Expiry
     from rowlake.model.format import FileListing, Format, LandedCommit, TaskRunner
@@ -91,6 +94,18 @@ class IcebergFormat:
         """Return the table at one snapshot."""
         return metadata.view_of(_own(handle), snapshot_id=snapshot_id, as_of_ms=as_of_ms, ref=ref)
 
+    def load_path(
+        self,
+        catalog: Any,  # noqa: ARG002
+        identifier: tuple[str, ...],  # noqa: ARG002
+        path: str,
+    ) -> TableHandle:
+        """Refuse: which metadata file is current is the catalog's to say."""
+        raise UnsupportedFeatureError(
+            f"Cannot open {path} by its path: a catalog says which metadata of an Iceberg table "
+            "are current. Name the table, or add it with register_table."
+        )
+
     def refresh(self, handle: TableHandle) -> TableHandle:
         """Return the table as the catalog has it now."""
         return tables.refresh(_own(handle))
@@ -111,14 +126,30 @@ class IcebergFormat:
         return listing.ManifestListing(view, predicate, storage, runner)
 
     def commits_since(
-        self, handle: TableHandle, branch: str, start: int | None
+        self, handle: TableHandle, branch: str, start: int | None, *, end: int | None = None
     ) -> list[LandedCommit] | None:
         """Return the commits of a branch after a snapshot, oldest first."""
-        return history.commits_since(_own(handle), branch, start)
+        return history.commits_since(_own(handle), branch, start, end)
+
+    def last_landed(self, handle: TableHandle, branch: str, app_id: str) -> LandedBatch | None:
+        """Return the newest batch of an app, by summaries of snapshots and a table property."""
+        return app_batch.last_landed(handle, branch, app_id)
 
     def new_token(self, handle: TableHandle) -> int:
         """Return a snapshot id that the table does not have."""
         return _own(handle).metadata.new_snapshot_id()
+
+    def snapshot_id(self, handle: TableHandle, token: int) -> int:  # noqa: ARG002
+        """Return the token: snapshots are named by it."""
+        return token
+
+    def outdated(
+        self,
+        handle: TableHandle,  # noqa: ARG002
+        prepared: producer.Prepared,  # noqa: ARG002
+    ) -> str | None:
+        """Return nothing: files carry field ids, and tables keep every schema and spec."""
+        return None
 
     def prepare(
         self, handle: TableHandle, change: Change, token: int, storage: Storage
@@ -206,6 +237,10 @@ class IcebergFormat:
     ) -> pa.Table:
         """Return one of Iceberg's metadata tables."""
         return metadata_tables.metadata_table(_own(handle), name, snapshot_id=snapshot_id, ref=ref)
+
+    def describe_history(self, handle: TableHandle, limit: int | None = None) -> pa.Table:
+        """Return the snapshots of the current line, newest first."""
+        return history.describe_history(_own(handle), limit)
 
     def to_pyiceberg(self, handle: TableHandle) -> Any:
         """Return PyIceberg's own table object."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.model.files import Status
 from rowlake.model.format import FileAction, LandedCommit
+from rowlake.model.history_rows import history_rows
 
 if TYPE_CHECKING:
     from rowlake.catalog.handle import IcebergHandle
@@ -30,15 +32,16 @@ _ENTRIES = {
 
 
 def commits_since(
-    handle: IcebergHandle, branch: str, start: int | None
+    handle: IcebergHandle, branch: str, start: int | None, end: int | None = None
 ) -> list[LandedCommit] | None:
     """Return the commits after snapshot `start`, oldest first; None where history broke off.
 
-    It breaks off when the starting snapshot is no ancestor of the head any more: the branch was
-    rolled back or replaced, or snapshots in between expired.
+    They reach to the head of the branch, or to the snapshot `end`. History breaks off when the
+    starting snapshot is no ancestor of that any more: the branch was rolled back or replaced, or
+    snapshots in between expired.
     """
     since: list[SnapshotInfo] = []
-    before = handle.head_of(branch)
+    before = handle.head_of(branch) if end is None else end
     for snapshot in handle.ancestors(before):
         if snapshot.snapshot_id == start:
             break
@@ -46,8 +49,13 @@ def commits_since(
         before = snapshot.parent_id
     if before != start:
         return None
-    reader = _Reader(handle, branch)
+    reader = _Reader(handle, branch, end)
     return [LandedCommit(snapshot, partial(reader.files, snapshot)) for snapshot in reversed(since)]
+
+
+def describe_history(handle: IcebergHandle, limit: int | None) -> pa.Table:
+    """Return the ancestors of the head, newest first, as DESCRIBE HISTORY shows them."""
+    return history_rows(list(islice(handle.ancestors(handle.current_snapshot_id), limit)))
 
 
 def commit_of(handle: IcebergHandle, snapshot_id: int) -> LandedCommit:
@@ -55,7 +63,7 @@ def commit_of(handle: IcebergHandle, snapshot_id: int) -> LandedCommit:
     snapshot = handle.view(snapshot_id=snapshot_id).snapshot
     if snapshot is None:
         raise InternalError(f"The view of snapshot {snapshot_id} of {handle.name} has none.")
-    return LandedCommit(snapshot, partial(_Reader(handle, None).files, snapshot))
+    return LandedCommit(snapshot, partial(_Reader(handle).files, snapshot))
 
 
 @dataclass(frozen=True)
@@ -63,10 +71,13 @@ class _Reader:
     """Reads the files of commits with one view, which is made when it is needed."""
 
     handle: IcebergHandle
-    branch: str | None
+    branch: str | None = None
+    end: int | None = None
 
     @cached_property
     def view(self) -> TableView:
+        if self.end is not None:
+            return self.handle.view(snapshot_id=self.end)
         return self.handle.view(ref=self.branch)
 
     def files(self, snapshot: SnapshotInfo, action: FileAction) -> dict[int, pa.Table]:

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.codecs.avro_encode import container_header, encode_blocks, encode_rows, framed
+from rowlake.codecs.avro_container import container_header, framed
+from rowlake.codecs.avro_encode import encode_blocks, encode_rows
 from rowlake.codecs.avro_file import decode_file
 from rowlake.codecs.avro_schema import avro_schema, iceberg_schema
 from rowlake.errors import CorruptTableError, InternalError, UnsupportedFeatureError, shown
@@ -106,7 +107,7 @@ def _validate(manifests: pa.Table, location: str) -> None:
 
 
 def has_live_files(manifests: pa.Table) -> pa.Array:
-    """Mark the manifests that hold live files; counts missing in v1 lists count as live."""
+    """Return which manifests hold live files; counts missing in v1 lists count as live."""
     counts = (manifests["added_files_count"], manifests["existing_files_count"])
     added, existing = (pc.greater(pc.fill_null(count, 1), 0) for count in counts)
     return pc.or_(added, existing)

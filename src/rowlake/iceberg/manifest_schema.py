@@ -8,12 +8,15 @@ Invariant: readers find columns by field id, never by name; `FIELD_IDS` names ou
 from __future__ import annotations
 
 from dataclasses import replace
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from rowlake.codecs.avro_schema import Column, ListOf, MapOf, StructOf
 from rowlake.errors import UnsupportedFeatureError
-from rowlake.model.schema import children, field_id, type_name
+from rowlake.model.schema import children, field_id
+from rowlake.model.type_names import primitive_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DATA_FILE_ID = 2
 PARTITION_ID = 102
@@ -263,39 +266,10 @@ def partition_struct(partition: pa.StructType) -> StructOf:
         identifier = field_id(field)
         if identifier is None:
             raise UnsupportedFeatureError(f"Partition field {field.name} has no field id.")
-        columns.append(Column(identifier, field.name, iceberg_type(field)))
+        primitive = primitive_name(field)
+        if primitive is None:
+            raise UnsupportedFeatureError(
+                f"{field.name}: a partition value cannot be a {field.type}."
+            )
+        columns.append(Column(identifier, field.name, primitive))
     return StructOf(tuple(columns))
-
-
-_PRIMITIVES = {
-    pa.null(): "unknown",
-    pa.bool_(): "boolean",
-    pa.int32(): "int",
-    pa.int64(): "long",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.date32(): "date",
-    pa.time64("us"): "time",
-    pa.timestamp("us"): "timestamp",
-    pa.timestamp("us", "UTC"): "timestamptz",
-    pa.timestamp("ns"): "timestamp_ns",
-    pa.timestamp("ns", "UTC"): "timestamptz_ns",
-    pa.string(): "string",
-    pa.large_string(): "string",
-    pa.binary(): "binary",
-    pa.large_binary(): "binary",
-}
-
-
-def iceberg_type(field: pa.Field) -> str:
-    """Return the spec's name of a primitive field's type."""
-    named = type_name(field)
-    if named:
-        return named
-    if field.type in _PRIMITIVES:
-        return _PRIMITIVES[field.type]
-    if pa.types.is_decimal(field.type):
-        return f"decimal({field.type.precision}, {field.type.scale})"
-    if pa.types.is_fixed_size_binary(field.type):
-        return f"fixed[{field.type.byte_width}]"
-    raise UnsupportedFeatureError(f"{field.name}: a partition value cannot be a {field.type}.")

@@ -22,7 +22,7 @@ from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.iceberg.manifest_writer import write_manifests
 from rowlake.model.files import MANIFESTS, Status, files_schema
 from rowlake.model.transform import partition_type
-from rowlake.model.values import decode_partitions
+from rowlake.model.values import decode_partitions, encode_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -141,20 +141,28 @@ class ManifestSet:
         return pa.table([columns[name] for name in layout.names], schema=layout)
 
     def remove(
-        self, manifests: pa.Table, is_removed: Callable[[pa.Table], pa.Array]
+        self,
+        manifests: pa.Table,
+        is_removed: Callable[[pa.Table], pa.Array],
+        untouched: set[str],
     ) -> tuple[pa.Table, pa.Table]:
         """Rewrite every manifest that holds a removed file; those that hold no other become one.
 
-        `is_removed` marks the rows of a table of entries. Returns the manifests of the new
-        snapshot and what was removed (`SUMMARY_COLUMNS` + `partition_key`).
+        `is_removed` marks the rows of a table of entries. `untouched` names manifests that are
+        known to hold none of them, and is added to. Returns the manifests of the new snapshot and
+        what was removed (`SUMMARY_COLUMNS` + `partition_key`).
         """
         kept, removed = [MANIFESTS.empty_table()], [no_summary_rows()]
         emptied: dict[tuple[int, int], list[pa.Table]] = {}
-        for index in range(manifests.num_rows):
+        for index, location in enumerate(manifests["location"].to_pylist()):
             manifest = manifests.slice(index, 1)
+            if location in untouched:
+                kept.append(manifest)
+                continue
             entries = self.entries_of(manifest)
             mask = is_removed(entries)
             if not pc.any(mask).as_py():
+                untouched.add(location)
                 kept.append(manifest)
                 continue
             removed.append(summary_rows(entries.filter(mask)))
@@ -199,12 +207,15 @@ def no_summary_rows() -> pa.Table:
 
 def summary_rows(files: pa.Table) -> pa.Table:
     """Return the columns that a summary counts, with a text that tells partitions apart."""
-    keys = [str(value) for value in files["partition"].to_pylist()]
+    partitions = files["partition"].combine_chunks()
+    if pa.types.is_struct(partitions.type):  # entries read back; new files have them encoded
+        partitions = encode_partitions(partitions)
+    keys = [str(value) for value in partitions.to_pylist()]
     return files.select(SUMMARY_COLUMNS).append_column("partition_key", pa.array(keys, pa.string()))
 
 
 def is_data(manifests: pa.Table) -> pa.Array:
-    """Mark the data manifests of a list."""
+    """Return which manifests of a list are data manifests."""
     return pc.equal(manifests["content"], DATA_MANIFEST)
 
 
@@ -227,7 +238,7 @@ def removed_deletes_marker(
     named = pa.array([_key_text(location, offset) for location, offset in keys], pa.string())
     gone = pa.array(list(data_locations), pa.string())
 
-    def mark(entries: pa.Table) -> pa.Array:
+    def is_removed(entries: pa.Table) -> pa.Array:
         texts = pc.binary_join_element_wise(
             entries["location"],
             pc.fill_null(entries["content_offset"].cast(pa.string()), ""),
@@ -238,7 +249,7 @@ def removed_deletes_marker(
         old = pc.less(entries["data_sequence_number"], older_than_sequence_number)
         return pc.or_(pc.or_(by_key, dangling), pc.fill_null(old, False))
 
-    return mark
+    return is_removed
 
 
 def _key_text(location: str, offset: int | None) -> str:

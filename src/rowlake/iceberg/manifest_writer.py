@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.codecs.avro_encode import container_header, encode_blocks, encode_rows, framed
+from rowlake.codecs.avro_container import container_header, framed
+from rowlake.codecs.avro_encode import encode_blocks, encode_rows
 from rowlake.codecs.avro_schema import avro_schema, iceberg_schema
 from rowlake.errors import InternalError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.iceberg.manifest_entries import one_array
@@ -33,7 +34,7 @@ from rowlake.model.values import encode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rowlake.codecs.avro_encode import Block
+    from rowlake.codecs.avro_container import Block
     from rowlake.storage.files import Storage
 
 ENCODED_ROWS = 32_768

@@ -12,8 +12,10 @@ from pyiceberg.table.sorting import NullOrder, SortDirection
 
 from rowlake.catalog.handle import snapshot_info
 from rowlake.errors import InvalidStatementError, shown
+from rowlake.iceberg.name_mapping import NAME_MAPPING
 from rowlake.iceberg.schema import schema_from_iceberg
 from rowlake.model.partition import PartitionField, PartitionSpec, SortField, SortOrder
+from rowlake.model.task import NameMapping
 from rowlake.model.view import TableView
 
 if TYPE_CHECKING:
@@ -63,7 +65,12 @@ def view_of(
         format=handle.format,
         can=handle.can,
         io_properties=dict(handle.io_properties),
+        name_mapping=_name_mapping(metadata.properties.get(NAME_MAPPING)),
     )
+
+
+def _name_mapping(text: str | None) -> NameMapping | None:
+    return None if text is None else NameMapping(text)
 
 
 def _is_tag(metadata: TableMetadata, ref: str | None) -> bool:

@@ -47,8 +47,8 @@ def metadata_table(
         return _all_manifests(handle, view, storage)
     if wanted == "changes":
         raise UnsupportedFeatureError(
-            f"The metadata table changes of {view.name} cannot be read yet. "
-            "Compare two snapshots with VERSION AS OF instead."
+            f"The changes of {view.name} are not metadata. Read them with changes() of the table, "
+            "or with SELECT … FROM table_changes(…)."
         )
     if wanted in FILE_TABLES:
         is_all = wanted.startswith("all_")

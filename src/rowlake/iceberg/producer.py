@@ -13,7 +13,7 @@ import json
 import time
 import uuid
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from pyiceberg.table.update import (
     AddSnapshotUpdate,
     AssertRefSnapshotId,
     AssertTableUUID,
+    SetPropertiesUpdate,
     SetSnapshotRefUpdate,
     TableRequirement,
     TableUpdate,
@@ -51,11 +52,12 @@ from rowlake.iceberg.metadata import view_of
 from rowlake.iceberg.metadata_files import apply_updates
 from rowlake.iceberg.refs import NOTHING
 from rowlake.iceberg.summary import summary_of
+from rowlake.model.app_batch import LandedBatch, with_mark
 from rowlake.model.files import MANIFESTS
 from rowlake.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from pyiceberg.table.metadata import TableMetadata
 
@@ -68,13 +70,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What of a change does not depend on the head: the manifests of the files that it adds."""
+    """What of a change does not depend on the head: the manifests of the files that it adds.
+
+    `untouched` grows with each attempt: manifests that were found to hold nothing of what the
+    change removes, by what that is. Manifests never change, so the next attempt looks only at
+    those that came since: whoever loses to many small commits must not be slower than they are.
+    """
 
     snapshot_id: int
     data_manifests: pa.Table
     delete_manifests: pa.Table
     added: pa.Table
     written: tuple[str, ...]
+    untouched: dict[Hashable, set[str]] = field(default_factory=dict, compare=False)
 
     @property
     def token(self) -> int:
@@ -154,7 +162,8 @@ def prepare_again(
     added = pa.concat_tables([summary_rows(change.added_data), summary_rows(change.added_deletes)])
     written = (*prepared.data_manifests["location"].to_pylist(), *manifests.written)
     stray = tuple(prepared.delete_manifests["location"].to_pylist())
-    return Prepared(prepared.snapshot_id, prepared.data_manifests, deletes, added, written), stray
+    again = replace(prepared, delete_manifests=deletes, added=added, written=written)
+    return again, stray
 
 
 def _add_deletes(manifests: ManifestSet, change: Change) -> pa.Table:
@@ -200,7 +209,10 @@ def produce(
         made = _snapshot(handle.metadata, change, prepared, head, removed, location)
         manifests.written.append(location)
         made = _listed(made, composed, view.format_version, storage)
-        updates = _updates(handle.metadata, change, made)
+        updates = (
+            *_updates(handle.metadata, change, made),
+            *_property_updates(handle, change, made),
+        )
     payload = ((*first[0], *updates), (*first[1], *holds))
     used = {location, *composed["location"].to_pylist()}
     unused = tuple({*prepared.written, *manifests.written} - used)
@@ -266,13 +278,13 @@ def _compose(
     data, deletes = before.filter(is_data(before)), before.filter(pc.invert(is_data(before)))
     removed = [no_summary_rows()]
     if change.removed_data:
-        data, gone = manifests.remove(data, removed_by_location(change.removed_data))
+        known = prepared.untouched.setdefault(change.removed_data, set())
+        data, gone = manifests.remove(data, removed_by_location(change.removed_data), known)
         removed.append(gone)
     if change.removed_data or change.removed_deletes:
-        marker = removed_deletes_marker(
-            change.removed_deletes, change.removed_data, _oldest_data(data, prepared)
-        )
-        deletes, gone = manifests.remove(deletes, marker)
+        goes = (change.removed_deletes, change.removed_data, _oldest_data(data, prepared))
+        known = prepared.untouched.setdefault(goes, set())
+        deletes, gone = manifests.remove(deletes, removed_deletes_marker(*goes), known)
         removed.append(gone)
     policy = merge_policy(manifests.view.properties)
     composed = [
@@ -317,7 +329,7 @@ def _snapshot(
         prepared.added,
         removed,
         parent=parent.summary if parent else None,
-        extra=_who() | {str(key): str(value) for key, value in change.properties.items()},
+        extra=_who() | _told(change),
     )
     last_updated = max(metadata.last_updated_ms, parent.timestamp_ms if parent else 0)
     is_v3 = metadata.format_version >= 3
@@ -331,6 +343,29 @@ def _snapshot(
         schema_id=metadata.current_schema_id,
         first_row_id=(getattr(metadata, "next_row_id", None) or 0) if is_v3 else None,
     )
+
+
+def _told(change: Change) -> dict[str, str]:
+    batch = change.app_batch.summary if change.app_batch else {}
+    return {str(key): str(value) for key, value in change.properties.items()} | batch
+
+
+def _property_updates(
+    handle: IcebergHandle, change: Change, made: Snapshot
+) -> tuple[TableUpdate, ...]:
+    """Return the update of properties that a change sets, the mark of its batch among them."""
+    wanted = dict(change.table_properties)
+    if change.app_batch is not None:
+        batch = change.app_batch
+        landed = LandedBatch(
+            batch.batch_id,
+            made.snapshot_id,
+            made.sequence_number or 0,
+            made.timestamp_ms,
+            batch.run_id,
+        )
+        wanted |= with_mark(handle, change.branch, batch, landed)
+    return (SetPropertiesUpdate(updates=wanted),) if wanted else ()
 
 
 def _who() -> dict[str, str]:

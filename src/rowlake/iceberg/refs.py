@@ -18,7 +18,7 @@ from pyiceberg.table.update import (
 )
 
 from rowlake.errors import CorruptTableError, InvalidStatementError, shown
-from rowlake.model.metadata_change import DEFAULT_RETENTION, Retention
+from rowlake.model.metadata_change import DEFAULT_RETENTION, CreateRef, Retention
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,34 +63,32 @@ def ancestor_ids(metadata: TableMetadata, snapshot_id: int | None) -> list[int]:
     return [found.snapshot_id for found in ancestors(metadata, snapshot_id)]
 
 
-def create_ref(
-    handle: IcebergHandle,
-    name: str,
-    kind: str,
-    *,
-    snapshot_id: int | None = None,
-    retention: Retention = DEFAULT_RETENTION,
-    replace: bool = False,
-    if_not_exists: bool = False,
-) -> Updates:
-    """Create (or replace) a branch or a tag at a snapshot, the current one by default."""
-    metadata = handle.metadata
+def create_ref(handle: IcebergHandle, wanted: CreateRef) -> Updates:
+    """Create or replace a branch or a tag."""
+    metadata, name, kind = handle.metadata, wanted.name, wanted.kind
     existing = metadata.refs.get(name)
-    if existing is not None and if_not_exists:
+    if existing is not None and wanted.if_not_exists:
         return NOTHING
-    if existing is not None and not replace:
+    if existing is None and not wanted.create:
+        raise InvalidStatementError(f"Table {handle.name} has no {kind} {name}.")
+    if existing is not None and not wanted.replace:
         raise InvalidStatementError(f"Table {handle.name} has a branch or tag {name} already.")
-    if existing is not None and existing.snapshot_ref_type != kind:
-        raise InvalidStatementError(
-            f"{name} is a {existing.snapshot_ref_type} of {handle.name}, not a {kind}."
-        )
-    _check_retention(kind, retention)
-    target = snapshot_id if snapshot_id is not None else metadata.current_snapshot_id
+    if existing is not None:
+        _validate_kind(handle, name, kind)
+    _check_retention(kind, wanted.retention)
+    target = wanted.snapshot_id
+    target = metadata.current_snapshot_id if target is None else target
     if target is None:
         raise InvalidStatementError(
             f"Table {handle.name} has no snapshot yet: write to it before making a {kind}."
         )
-    return _set_ref(handle, name, kind, target, _kept(existing, retention))
+    return _set_ref(handle, name, kind, target, _kept(existing, wanted.retention))
+
+
+def _validate_kind(handle: IcebergHandle, name: str, kind: str) -> None:
+    found = handle.metadata.refs[name].snapshot_ref_type
+    if found != kind:
+        raise InvalidStatementError(f"{name} is a {found} of {handle.name}, not a {kind}.")
 
 
 def _check_retention(kind: str, retention: Retention) -> None:
@@ -111,13 +109,17 @@ def _kept(existing: SnapshotRef | None, retention: Retention = DEFAULT_RETENTION
     return Retention(**{**before, **given})
 
 
-def drop_ref(handle: IcebergHandle, name: str, *, if_exists: bool = False) -> Updates:
-    """Drop a branch or tag; main stays."""
+def drop_ref(
+    handle: IcebergHandle, name: str, *, if_exists: bool = False, kind: str | None = None
+) -> Updates:
+    """Drop a branch or tag, which must be of the kind given; main stays."""
     metadata = handle.metadata
     if name not in metadata.refs:
         if if_exists:
             return NOTHING
         raise _no_ref(handle, name)
+    if kind is not None:
+        _validate_kind(handle, name, kind)
     if name == "main":
         raise InvalidStatementError("The branch main cannot be dropped.")
     holds = _holds(metadata, name)

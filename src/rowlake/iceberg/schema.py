@@ -27,35 +27,17 @@ from rowlake.model.schema import (
     field_id,
     type_name,
 )
+from rowlake.model.type_names import ARROW_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_ARROW: dict[type[iceberg.IcebergType], pa.DataType] = {
-    iceberg.BooleanType: pa.bool_(),
-    iceberg.IntegerType: pa.int32(),
-    iceberg.LongType: pa.int64(),
-    iceberg.FloatType: pa.float32(),
-    iceberg.DoubleType: pa.float64(),
-    iceberg.DateType: pa.date32(),
-    iceberg.TimeType: pa.time64("us"),
-    iceberg.TimestampType: pa.timestamp("us"),
-    iceberg.TimestamptzType: pa.timestamp("us", "UTC"),
-    iceberg.TimestampNanoType: pa.timestamp("ns"),
-    iceberg.TimestamptzNanoType: pa.timestamp("ns", "UTC"),
-    iceberg.StringType: pa.string(),
+_STORED_AS: dict[type[iceberg.IcebergType], pa.DataType] = {
     iceberg.UUIDType: pa.binary(16),
-    iceberg.BinaryType: pa.binary(),
-    iceberg.UnknownType: pa.null(),
     iceberg.GeometryType: pa.binary(),
     iceberg.GeographyType: pa.binary(),
 }
-_NAMED = (
-    iceberg.UUIDType,
-    iceberg.UnknownType,
-    iceberg.GeometryType,
-    iceberg.GeographyType,
-)
+_NAMED = (iceberg.UnknownType, iceberg.UUIDType, iceberg.GeometryType, iceberg.GeographyType)
 
 
 def schema_from_iceberg(schema: IcebergSchema) -> Schema:
@@ -93,10 +75,10 @@ def arrow_type(found: iceberg.IcebergType) -> pa.DataType:
         return pa.decimal128(found.precision, found.scale)
     if isinstance(found, iceberg.FixedType):
         return pa.binary(len(found))
-    try:
-        return _ARROW[type(found)]
-    except KeyError:
-        raise UnsupportedFeatureError(f"rowlake cannot read columns of type {found}.") from None
+    arrow = _STORED_AS.get(type(found), ARROW_TYPES.get(str(found)))
+    if arrow is None:
+        raise UnsupportedFeatureError(f"rowlake cannot read columns of type {found}.")
+    return arrow
 
 
 def _default(metadata: Mapping[bytes, bytes], key: bytes, of: iceberg.IcebergType) -> Any:

@@ -9,6 +9,7 @@ import textwrap
 from importlib.metadata import version
 
 import pytest
+from pyiceberg import partitioning
 from pyiceberg.catalog.rest import DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Endpoint, RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.conversions import from_json, to_json
@@ -20,6 +21,9 @@ from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil, TableMeta
 from pyiceberg.table.refs import SnapshotRef
 from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
 from pyiceberg.table.statistics import PartitionStatisticsFile
+from pyiceberg.table.update.schema import UpdateSchema
+from pyiceberg.table.update.spec import UpdateSpec
+from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import (
     BinaryType,
     DateType,
@@ -261,3 +265,16 @@ def test_updated_metadata_is_pyicebergs_without_copies() -> None:
     assert ours.snapshots[0] is base.snapshots[0]
     assert base == before
     assert _compat.metadata_after(base, (), "/t/v1.json") is base
+
+
+def test_pyiceberg_compares_names_of_dropped_sources_with_columns():
+    schema = Schema(NestedField(2, "d", StringType()))
+    with pytest.raises(ValueError, match="different field"):
+        _compat._validate_name("d", IdentityTransform(), 1, schema, set())
+    partitioning.validate_partition_name("d", IdentityTransform(), 1, schema, set())
+    with pytest.raises(ValueError, match="unique"):
+        partitioning.validate_partition_name("d", IdentityTransform(), 1, schema, {"d"})
+    for builder in (UpdateSchema._apply, UpdateSpec._apply):
+        assert "from pyiceberg.partitioning import validate_partition_name" in inspect.getsource(
+            builder
+        )

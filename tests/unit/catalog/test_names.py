@@ -43,10 +43,9 @@ def test_quoted_names_read_back(levels: list[str]) -> None:
     assert levels_of(quoted(levels)) == tuple(levels)
 
 
-def test_a_table_needs_a_namespace() -> None:
+def test_a_table_without_a_namespace_is_in_the_default_one() -> None:
     assert table_levels("a.t") == ("a", "t")
-    with pytest.raises(InvalidStatementError, match=r"write namespace\.t"):
-        table_levels("t")
+    assert table_levels("t") == ("default", "t")
 
 
 def test_near_names_ignore_case() -> None:

@@ -73,7 +73,7 @@ def test_names_that_no_folder_can_have_are_refused_when_created(lake: Lake, name
     assert len(str(raised.value)) < 500
     with pytest.raises(InvalidStatementError):
         lake.create_namespace((name,))
-    assert lake.namespaces() == ["ns"]
+    assert lake.namespaces() == ["default", "ns"]
     assert lake.tables() == []
 
 

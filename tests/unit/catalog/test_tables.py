@@ -76,7 +76,7 @@ def test_a_mapping_opens_any_catalog_of_pyicebergs(tmp_path: Path) -> None:
 def test_an_in_memory_catalog_keeps_its_tables_after_opening(definition: Definition) -> None:
     opened = open_catalog(None, {"type": "in-memory", "warehouse": "memory"})
     tables.create_namespace(opened, "a")
-    assert tables.list_namespaces(opened) == [("a",)]
+    assert tables.list_namespaces(opened) == [("a",), ("default",)]
 
 
 def test_a_name_is_looked_up_in_pyicebergs_configuration(
@@ -224,9 +224,14 @@ def test_nested_namespaces_work(catalog: Catalog, definition: Definition) -> Non
     tables.create_namespace(catalog, "other")
     made = tables.create_table(catalog, "ns.inner.t", definition)
     assert tables.load_table(catalog, ("ns", "inner", "t")).metadata == made.metadata
-    assert tables.list_namespaces(catalog) == [("ns",), ("other",)]
+    assert tables.list_namespaces(catalog) == [("default",), ("ns",), ("other",)]
     assert tables.list_namespaces(catalog, "ns") == [("ns", "inner")]
-    assert tables.all_namespaces(catalog) == [("ns",), ("ns", "inner"), ("other",)]
+    assert tables.all_namespaces(catalog) == [
+        ("default",),
+        ("ns",),
+        ("ns", "inner"),
+        ("other",),
+    ]
     assert tables.list_tables(catalog, "ns") == []
     assert tables.list_tables(catalog, "ns.inner") == [("ns", "inner", "t")]
 

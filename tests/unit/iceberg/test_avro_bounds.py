@@ -15,7 +15,7 @@ import pytest
 
 from rowlake.codecs import avro_file
 from rowlake.codecs.avro_bounds import LEAST_LIMIT_BYTES, MOST_DEPTH, plain_limit
-from rowlake.codecs.avro_encode import container_header
+from rowlake.codecs.avro_container import container_header
 from rowlake.codecs.avro_file import decode_file
 from rowlake.errors import CorruptTableError
 from rowlake.storage.files import Storage

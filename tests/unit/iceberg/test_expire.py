@@ -71,7 +71,11 @@ def history(chance: random.Random) -> Any:
 
 def handle_of(metadata: Any, catalog: Any = None) -> Any:
     return SimpleNamespace(
-        name="db.t", metadata=metadata, metadata_location="/t/m.json", catalog=catalog
+        name="db.t",
+        metadata=metadata,
+        metadata_location="/t/m.json",
+        catalog=catalog,
+        properties=metadata.properties,
     )
 
 

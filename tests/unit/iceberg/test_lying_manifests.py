@@ -12,6 +12,7 @@ from rowlake.errors import CorruptTableError, InvalidStatementError, RowlakeErro
 from rowlake.model.predicate import Leaf, Op
 from tests.avro_edits import edit_files, edit_headers, edit_list, edit_manifests, manifest_list_of
 from tests.lakes import SALES, rows_of, sales
+from tests.parts.odd_properties import set_unchecked
 
 NAME = "shop.sales"
 ROWS = 2_999
@@ -182,7 +183,7 @@ def test_a_negative_sequence_number_is_refused(lake) -> None:
 
 def test_a_split_property_that_is_no_number_of_bytes_is_refused_by_its_name(lake) -> None:
     table = filled(lake)
-    table.set_properties({"read.split.target-size": "9" * 5_000})
+    set_unchecked(table, {"read.split.target-size": "9" * 5_000})
     with pytest.raises(InvalidStatementError, match=r"read\.split\.target-size"):
         lake.table(NAME).arrow()
 

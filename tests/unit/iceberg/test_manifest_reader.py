@@ -14,7 +14,8 @@ import pytest
 from pyarrow import fs
 
 from rowlake.codecs import avro_file
-from rowlake.codecs.avro_encode import container_header, encode_blocks, encode_rows, framed
+from rowlake.codecs.avro_container import container_header, framed
+from rowlake.codecs.avro_encode import encode_blocks, encode_rows
 from rowlake.errors import CorruptTableError, RowlakeError
 from rowlake.iceberg import manifest_reader
 from rowlake.iceberg.cache import ManifestCache
