@@ -52,6 +52,8 @@ def table(lake, request):
         "format-version": request.param[1],
         "write.delete.granularity": "partition" if "partition" in request.param else "file",
         "commit.retry.min-wait-ms": "1",
+        # What is refused shows as a conflict, and is not replanned.
+        "rowlake.commit.replan": "false",
     }
     made = lake.create_table(NAME, SALES, properties=properties)
     made.append(sales(ROWS))

@@ -9,7 +9,7 @@ of its partition; what it holds must be read.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -62,8 +62,8 @@ def live_deletes(
     columns: Iterable[str] | None = None,
 ) -> dict[int, pa.Table]:
     """Return the live delete files of a snapshot by spec; only those that some snapshots added."""
-    at = replace(view, snapshot=snapshot)
-    return view.format.list_files(at, TRUE, storage).deletes(columns, added_by=added_by)
+    listed = view.format.list_files(view.at(snapshot), TRUE, storage)
+    return listed.deletes(columns, added_by=added_by)
 
 
 def added_by(entries: Mapping[int, pa.Table], snapshots: Collection[int]) -> dict[int, pa.Table]:

@@ -3,9 +3,9 @@
 Comes in: a `replace` change, which sources each of its tasks made into which outputs, and a head at
 which others may have changed rows of the sources. Goes out: the change for that head.
 
-- rows of a source that delete files added since delete: marked in the output that holds them;
+- rows of a source that delete files added since delete: deleted in the output that holds them;
 - a source that another commit removed (a rewrite, a delete of the whole file): all of its rows are
-  marked, and it is not removed again; where no source of a task is left its outputs are given up;
+  deleted, and it is not removed again; where no source of a task is left its outputs are given up;
 - an equality delete added since: applies to the outputs by itself, since they keep the sequence
   number that the compaction started from, where they are in the partition that it is about;
 - a task whose outputs are in another order than its sources (sorted, or split by another spec)
@@ -78,7 +78,7 @@ class _Found:
 
 @dataclass
 class Carry:
-    """One compaction; `delete_folder` is where marks are written.
+    """One compaction; `delete_folder` is where delete files are written.
 
     `locate` finds rows of sources in the outputs of a part that are in another order, as
     `RewrittenPart.placed` does of others; it gives None where it cannot tell. What was found at one
@@ -94,8 +94,8 @@ class Carry:
     _rebased: Rebased | None = field(default=None, init=False)
 
     @property
-    def marked(self) -> frozenset[str]:
-        """The change marks no rows of files that are there already."""
+    def mergeable(self) -> frozenset[str]:
+        """The change deletes no rows of files that are there already."""
         return frozenset()
 
     def onto(self, handle: TableHandle) -> Rebased | Breach:
@@ -125,11 +125,11 @@ class Carry:
         """Return what these snapshots did to the sources."""
         rows, by_value = dict[str, "Positions"](), set[str]()
         for location, deletes in self._theirs(view, since).items():
-            marking = [one.delete for one in deletes if not one.is_equality]
-            positions = positions_in(marking, location, self.storage)
+            by_position = [one.delete for one in deletes if not one.is_equality]
+            positions = positions_in(by_position, location, self.storage)
             if len(positions):
                 rows[location] = positions
-            if len(marking) < len(deletes):
+            if len(by_position) < len(deletes):
                 by_value.add(location)
         gone = self._removed(since)
         return _Found(since[-1].snapshot.snapshot_id, gone, rows, frozenset(by_value))
@@ -156,7 +156,7 @@ class Carry:
 
     def _carried(self, view: TableView) -> Rebased | Breach:
         gone = self._found.gone
-        kept, empty, marks = [], set[str](), []
+        kept, empty, deleted = [], set[str](), []
         for part in self.parts:
             if all(source.location in gone for source in part.sources):
                 continue
@@ -171,13 +171,17 @@ class Carry:
                 if len(positions) == output.record_count:
                     empty.add(output.location)
                 else:
-                    marks.append(_mark(output, positions))
+                    deleted.append(_deleted_positions(output, positions))
         if not kept:
             return Breach("others have changed rows of all data files that it rewrote")
         writer = PositionDeleteWriter(
-            self.delete_folder, view.can.deletion_vectors, "file", self.storage
+            self.delete_folder,
+            view.can.deletion_vectors,
+            "file",
+            self.storage,
+            vectors=view.layout.vectors,
         )
-        written = writer.write(marks)
+        written = writer.write(deleted)
         change = replace(
             self.change,
             added_data=self._added(kept, empty),
@@ -215,5 +219,5 @@ class Carry:
         return self.change.added_data.filter(pc.is_in(locations, pa.array(wanted, pa.string())))
 
 
-def _mark(output: Output, positions: Positions) -> DeletedPositions:
+def _deleted_positions(output: Output, positions: Positions) -> DeletedPositions:
     return DeletedPositions(output.location, output.spec_id, output.partition, positions)

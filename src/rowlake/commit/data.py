@@ -5,7 +5,8 @@ Comes in: a `Change` whose files are written. Goes out: `Landed`, `Conflict` or 
 
 - landed: nothing stray (attempts that lost the race have their own files removed, and delete files
   of the change that were merged with those of others are removed too);
-- conflict, refused: no metadata file of ours; the change's data files are the caller's to remove;
+- recognised (a batch of a stream that had landed before), conflict, refused: no metadata file of
+  ours; the change's data files are the caller's to remove;
 - unknown: everything, since the commit may have landed.
 """
 
@@ -15,7 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from rowlake.commit.loop import Attempt, CommitLoop, Refused
+from rowlake.commit.batches import verdict_on
+from rowlake.commit.loop import Attempt, CommitLoop, Recognised, Refused
 from rowlake.commit.phases import Phase, reached
 from rowlake.commit.rebase import Rebase, Rebased
 from rowlake.commit.resolve import resolved
@@ -38,17 +40,22 @@ if TYPE_CHECKING:
 class Committed:
     """How a commit ended, and what it took; `change` is what was committed, as rebased."""
 
-    outcome: Outcome | Refused
+    outcome: Outcome | Refused | Recognised
     snapshot_id: int
     retries: int
     change: Change
+
+    @property
+    def skipped(self) -> bool:
+        """True where the change is a batch that had landed before."""
+        return isinstance(self.outcome, Recognised)
 
 
 class Rebasing(Protocol):
     """Who brings a change onto a newer head."""
 
     @property
-    def marked(self) -> frozenset[str]:
+    def mergeable(self) -> frozenset[str]:
         """The data files whose new deletes are looked at here, row by row."""
 
     def onto(self, handle: TableHandle) -> Rebased | Breach:
@@ -64,7 +71,7 @@ class Commit:
     are the change's own, to be removed where it never lands. `written` is everything that the
     commit itself wrote, `attempted` what of it the last attempt did, `unused` what of all that the
     last attempt does not refer to. `rebase` brings the change onto a newer head; by default it
-    merges marks of deleted rows.
+    merges deletes.
     """
 
     change: Change
@@ -113,17 +120,28 @@ class Commit:
         outcome = self._loop.run(handle)
         if isinstance(outcome, Landed) and not outcome.handle.is_in_transaction:
             self.remove_unused()
-        if isinstance(outcome, (Conflict, Refused)):
+        if isinstance(outcome, (Conflict, Refused, Recognised)):
             self.storage.delete(self.written)
-        return Committed(outcome, token, self._loop.retries, self._rebased.change)
+        made = token
+        if isinstance(outcome, Landed):
+            made = handle.format.snapshot_id(outcome.handle, token)
+        return Committed(outcome, made, self._loop.retries, self._rebased.change)
 
     def _with_first(self, handle: TableHandle) -> tuple[TableHandle, Payload | None]:
         """Return the table as it is after the change that comes first, and that change."""
         payload = None if self.first is None else self.first(handle)
         return (handle if payload is None else handle.format.altered(handle, payload)), payload
 
-    def _attempt(self, handle: TableHandle, attempt: int) -> Attempt | Refused:
+    def recognised(self, handle: TableHandle) -> Recognised | Refused | None:
+        """Return whether the table holds the change already, or another query its app id."""
+        found = verdict_on(handle, self.change.branch, self.change.app_batch)
+        return found if found is None or isinstance(found, Refused) else Recognised(found, handle)
+
+    def _attempt(self, handle: TableHandle, attempt: int) -> Attempt | Refused | Recognised:
         """Check, rebase and produce once."""
+        known = self.recognised(handle)
+        if known is not None:
+            return known
         found = self.bring_onto(handle)
         if isinstance(found, Breach):
             return Refused(found.cause, found.snapshot_id, found.files, same_rows=found.same_rows)
@@ -147,11 +165,11 @@ class Commit:
         return Attempt(produced.payload, produced.written)
 
     def bring_onto(self, handle: TableHandle) -> Prepared | Breach:
-        """Check the change against the head, and merge its marks with those that landed there."""
+        """Check the change against the head, and merge its deletes with those that landed there."""
         if self.prepared is None:
             raise InternalError(f"A commit to {handle.name} was not prepared.")
         breach = self.find_outdated(handle) or find_breach(
-            handle, self.change, marks=self._rebase, checked=self._checked
+            handle, self.change, merging=self._rebase, checked=self._checked
         )
         rebased = breach or self._rebase.onto(handle)
         if isinstance(rebased, Breach):
@@ -166,12 +184,16 @@ class Commit:
         )
         if stray:
             self.written += self.prepared.written
-        # Marks of the head before are of no use, whether or not the format had prepared them.
+        # Deletes merged for the head before are of no use, whether or not the format had prepared
+        # them.
         self.storage.delete([*stray, *(set(before.written) - set(rebased.written))])
         return self.prepared
 
     def find_outdated(self, handle: TableHandle) -> Breach | None:
         """Return why the files may not land in a table that another writer upgraded."""
+        cause = handle.format.outdated(handle, self.prepared) if self.first is None else None
+        if cause is not None:
+            return Breach(cause)
         return find_outdated(self.change, self._written_for or handle.can, handle)
 
     def remove_unused(self) -> None:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from rowlake.commit.phases import Phase, reached
 from rowlake.commit.retry import Patience, retry_policy
 from rowlake.commit.same_table import RECREATED, is_recreated, swap_unless_upgraded
-from rowlake.errors import RowlakeError
+from rowlake.errors import CorruptTableError, RowlakeError
 from rowlake.model.outcome import Conflict, Landed, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rowlake.model.app_batch import LandedBatch
     from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
 
@@ -46,8 +47,22 @@ class Attempt:
     written: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Recognised:
+    """The change is a batch of a stream that the table holds already."""
+
+    batch: LandedBatch
+    handle: TableHandle
+
+    @property
+    def cause(self) -> str:
+        """Why it does not land."""
+        return f"batch {self.batch.batch_id} of its stream has landed already"
+
+
 # None: there is nothing to change at this head.
-Make: TypeAlias = "Callable[[TableHandle, int], Attempt | Refused | None]"
+Made: TypeAlias = Attempt | Refused | Recognised | None
+Make: TypeAlias = "Callable[[TableHandle, int], Made]"
 
 
 @dataclass
@@ -64,26 +79,36 @@ class CommitLoop:
     retries: int = 0
     is_swapping: bool = False
 
-    def run(self, handle: TableHandle) -> Outcome | Refused:
+    def run(self, handle: TableHandle) -> Outcome | Refused | Recognised:
         """Return how it ended; landed with the same handle where there was nothing to change."""
         patience = Patience(retry_policy(handle.properties))
         while True:
             self.retries = patience.attempts
-            made = self.make(handle, patience.attempts)
-            if made is None:
-                return Landed(handle)
-            if isinstance(made, Refused):
-                return made
-            outcome = self._swap(handle, made)
+            outcome = self._attempt(handle, patience.attempts)
             if not isinstance(outcome, Conflict):
                 return outcome
-            handle.storage.delete(made.written)
             if not patience.wait(lost=has_moved(handle)):
                 return outcome
             newest = self._newest(handle)
             if isinstance(newest, Refused):
                 return newest
             handle = newest
+
+    def _attempt(self, handle: TableHandle, attempt: int) -> Outcome | Refused | Recognised:
+        try:
+            made = self.make(handle, attempt)
+        except CorruptTableError as error:
+            if not is_expired_file(error, handle):
+                raise
+            return Conflict(f"snapshots were expired by another writer ({error.location} is gone)")
+        if made is None:
+            return Landed(handle)
+        if isinstance(made, (Refused, Recognised)):
+            return made
+        outcome = self._swap(handle, made)
+        if isinstance(outcome, Conflict):
+            handle.storage.delete(made.written)
+        return outcome
 
     def may_have_landed(self, error: BaseException) -> bool:
         """Return whether an error (Ctrl-C, say) cut off the swap; those of rowlake never do."""
@@ -112,6 +137,14 @@ class CommitLoop:
         if self.branch in handle.refs and self.branch not in newest.refs:
             return Refused(f"branch {self.branch} was dropped meanwhile", retryable=False)
         return newest
+
+
+def is_expired_file(error: CorruptTableError, read: TableHandle) -> bool:
+    """Return whether a file is missing because snapshots have been expired since the read."""
+    if not error.is_missing or read.is_staged:
+        return False
+    kept = {snapshot.snapshot_id for snapshot in read.format.refresh(read).snapshots}
+    return any(snapshot.snapshot_id not in kept for snapshot in read.snapshots)
 
 
 def has_moved(handle: TableHandle) -> bool:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rowlake.catalog.many import AllLanded
 from rowlake.commit.data import Commit
+from rowlake.commit.loop import Recognised
 from rowlake.commit.transaction import TransactionCommit, discard
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
 from rowlake.model.outcome import Conflict, Landed, Unknown
+from rowlake.model.provenance import noted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,10 +65,15 @@ def commit_or_raise(
 ) -> tuple[TableHandle, Committed]:
     """Commit a change; on a conflict remove the files that it wrote, and raise.
 
+    The snapshot's summary notes the operation, for `history`.
+
     `keep_files` is for changes whose files other snapshots refer to already; `rebase` brings the
-    change onto a newer head in a way of its own.
+    change onto a newer head in a way of its own. A batch of a stream that has landed before is
+    skipped: its files are removed, and `Committed.skipped` is True.
     """
+    change = replace(change, properties={**noted(operation), **change.properties})
     written = [] if keep_files else _locations(change)
+    change = replace(change, verb=change.verb or operation)
     commit = Commit(change, storage, first, operation, written, rebase=rebase)
     try:
         committed = commit.run(handle)
@@ -80,6 +87,8 @@ def commit_or_raise(
     if isinstance(outcome, Unknown):
         raise CommitStateUnknownError(handle.name, committed.snapshot_id, outcome.cause)
     storage.delete(written)
+    if isinstance(outcome, Recognised):
+        return outcome.handle, committed
     if isinstance(outcome, Conflict):
         lost = f"{committed.retries + 1} attempts lost against other writers ({outcome.cause})"
         raise CommitConflictError(operation, handle.name, lost, gave_up=True)

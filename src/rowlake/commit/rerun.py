@@ -1,63 +1,34 @@
-"""An operation that another writer's commit made invalid, run again from planning.
+"""Run an operation again from planning when another commit made it invalid.
 
-For verbs that can be run twice to the same end: their source is staged or a predicate, and a
-refused commit has left nothing behind. Each run plans on the newest head, so what lands is what the
-operation means after the other's commit: racing inserts of one key end as one row.
+An operation that did not land has left nothing behind, so running it again on the newest table is
+what its user would do. What lands is what the operation means after the other's commit: racing
+inserts of one key end as one row, and `SET n = n + 1` adds to what the other wrote.
 
-Which conflicts are worth it is the verb's to say (`Allows`). All others, and any where the table
-was recreated or has another schema by now, are raised.
+Two things end a run early: a conflict, and a file that vanished because the snapshot that was read
+has been expired in the meantime. A file that the newest metadata still needs is damage, and raised.
+
+With the table property `rowlake.commit.replan` = false, conflicts with commits that changed rows
+are raised at once: for users who decide themselves what a conflict means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from rowlake.commit.loop import is_expired_file
 from rowlake.commit.retry import Patience, retry_policy
-from rowlake.errors import CommitConflictError
+from rowlake.commit.same_table import RECREATED, is_recreated
+from rowlake.errors import CommitConflictError, CorruptTableError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowlake.errors import RowlakeError
     from rowlake.model.handle import TableHandle
 
+REPLAN = "rowlake.commit.replan"
+
 Done = TypeVar("Done")
-
-
-@dataclass(frozen=True)
-class OvertakenOperation:
-    """An operation that did not land: the conflict, the table as it read it and as it is now."""
-
-    conflict: CommitConflictError
-    read: TableHandle
-    newest: TableHandle
-
-
-Allows: TypeAlias = Callable[[OvertakenOperation], bool]
-
-
-def by_any_change(overtaken: OvertakenOperation) -> bool:
-    """Allow a rerun wherever it may land."""
-    return overtaken.conflict.retryable
-
-
-def by_same_rows(overtaken: OvertakenOperation) -> bool:
-    """Allow a rerun where what stood in the way changed no rows (a compaction)."""
-    return overtaken.conflict.same_rows
-
-
-def by_nothing_else(branch: str) -> Allows:
-    """Allow a rerun where the rows of the branch are those that were read, only in other files.
-
-    For operations that hold values which they read from the table itself.
-    """
-
-    def allows(overtaken: OvertakenOperation) -> bool:
-        newest, start = overtaken.newest, overtaken.read.head_of(branch)
-        since = newest.format.commits_since(newest, branch, start)
-        replaced = since is not None and not any(one.changes_rows for one in since)
-        return overtaken.conflict.same_rows and replaced
-
-    return allows
 
 
 def rerun_on_conflict(
@@ -65,10 +36,11 @@ def rerun_on_conflict(
     run: Callable[[TableHandle], Done],
     *,
     attempts: int | None = None,
-    allows: Allows = by_any_change,
+    is_bound: bool = False,
 ) -> Done:
-    """Return what `run` returns, which is tried again on the newest table after a conflict.
+    """Return what `run` returns; after a conflict it runs again on the newest table.
 
+    `is_bound`: `run` uses columns of the schema that `handle` has, so it fits no other schema.
     Each run loses to a commit that landed, so runs are bounded by `commit.retry.total-timeout-ms`,
     and by `attempts` where given; with `commit.retry.num-retries` = 0 there is one.
     """
@@ -76,19 +48,29 @@ def rerun_on_conflict(
     while True:
         try:
             return run(handle)
-        except CommitConflictError as error:
-            if not (error.retryable or error.same_rows):
-                raise
-            newest = handle.format.refresh(handle)
-            may = _is_same_table(handle, newest) and allows(
-                OvertakenOperation(error, handle, newest)
-            )
+        except (CommitConflictError, CorruptTableError) as error:
+            newest = _newest(handle, error)
+            fits = newest is not None and (not is_bound or newest.schema_id == handle.schema_id)
             is_last = attempts is not None and patience.attempts + 1 >= attempts
-            if not may or is_last or not patience.wait(lost=True):
+            if newest is None or not fits or is_last or not patience.wait(lost=True):
                 raise
         handle = newest
 
 
-def _is_same_table(read: TableHandle, newest: TableHandle) -> bool:
-    """Return whether what was bound to the columns of one table fits the other."""
-    return (read.uuid, read.schema_id) == (newest.uuid, newest.schema_id)
+def _newest(read: TableHandle, error: RowlakeError) -> TableHandle | None:
+    """Return the table to run on after an error; None where that would be of no use."""
+    if isinstance(error, CommitConflictError) and not _may_help(error, read):
+        return None
+    if isinstance(error, CorruptTableError) and not is_expired_file(error, read):
+        return None
+    newest = read.format.refresh(read)
+    if is_recreated(read, newest):
+        operation = error.operation if isinstance(error, CommitConflictError) else "the operation"
+        raise CommitConflictError(operation, read.name, RECREATED) from error
+    return newest
+
+
+def _may_help(conflict: CommitConflictError, read: TableHandle) -> bool:
+    if conflict.same_rows:
+        return True
+    return conflict.retryable and read.properties.get(REPLAN, "true").lower() != "false"

@@ -19,9 +19,10 @@ from rowlake.model.properties import whole_number
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# A loss is waited out for a share of `commit.retry.min-wait-ms` at first, doubled so many times.
+# A loss is waited out for a share of `commit.retry.min-wait-ms` at first, doubled for so many
+# losses; after that for the first share again.
 _FIRST_SHARE = 0.25
-_DOUBLINGS = 5
+_STEPPING_BACK = 3
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,12 @@ class RetryPolicy:
     def loss_wait_s(self, losses: int) -> float:
         """Return how long to wait after so many losses in a row: short, and anything down to 0.
 
-        Losers that come back at times of their own do not meet again; the ceiling stays low, since
-        whoever waits long is not served first.
+        Losers that come back at times of their own do not meet again. Who has lost a few times
+        steps back; who has lost more often than that comes back at once, so that the oldest
+        writer is the most likely to land next, and none starves beside faster ones.
         """
-        ceiling = self.min_wait_ms * _FIRST_SHARE * 2 ** min(losses, _DOUBLINGS)
+        doublings = losses if losses <= _STEPPING_BACK else 0
+        ceiling = self.min_wait_ms * _FIRST_SHARE * 2**doublings
         return float(random.uniform(0.0, min(self.max_wait_ms, ceiling)) / 1000)
 
 

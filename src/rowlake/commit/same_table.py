@@ -51,16 +51,16 @@ def _is_upgraded(handle: TableHandle) -> bool:
 def find_outdated(change: Change, written_for: Capabilities, newest: TableHandle) -> Breach | None:
     """Return why files written for what a table could hold may not land in it after an upgrade.
 
-    Where vectors mark deleted rows, nothing else does (Iceberg spec, "Deletion Vectors"), and rows
-    that are written again keep their ids (spec, "Row Lineage"), which older files do not hold.
+    Where deletion vectors delete rows, nothing else does (Iceberg spec, "Deletion Vectors"), and
+    rows that are written again keep their ids (spec, "Row Lineage"), which older files do not hold.
     """
     needs_vectors = newest.can.deletion_vectors and not written_for.deletion_vectors
     needs_row_ids = newest.can.row_ids and not written_for.row_ids
     if not needs_vectors and not needs_row_ids:
         return None
-    marks = pc.equal(change.added_deletes["content"], int(Content.POSITION_DELETES))
+    by_position = pc.equal(change.added_deletes["content"], int(Content.POSITION_DELETES))
     rewrites = bool(change.removed_data) and bool(change.added_data.num_rows)
-    if not (rewrites and needs_row_ids) and not (needs_vectors and pc.any(marks).as_py()):
+    if not (rewrites and needs_row_ids) and not (needs_vectors and pc.any(by_position).as_py()):
         return None
     version = newest.format_version
     cause = f"the table was upgraded to format version {version} by another writer"

@@ -16,7 +16,7 @@ from rowlake.catalog.many import AllLanded, ManyOutcome, TableChange, commit_man
 from rowlake.catalog.tables import refresh
 from rowlake.catalog.transaction import HeldCommit, after_commit
 from rowlake.commit.data import Commit
-from rowlake.commit.loop import Refused
+from rowlake.commit.loop import Recognised, Refused
 from rowlake.commit.retry import Patience, retry_policy
 from rowlake.commit.same_table import RECREATED, is_recreated, swap_unless_upgraded
 from rowlake.commit.validate import Breach, find_breach
@@ -119,6 +119,9 @@ class TransactionCommit:
             return Refused(RECREATED)
         if not isinstance(commit, Commit):
             return held
+        known = commit.recognised(handle)
+        if known is not None:
+            return _refusal_of_known(known)
         commit.storage.delete(commit.attempted)
         prepared = _brought_onto(table, number, newest, handle)
         if isinstance(prepared, Refused):
@@ -139,7 +142,7 @@ def _brought_onto(
 ) -> Prepared | Refused:
     """Check a commit against what landed since the transaction read the table.
 
-    The first of a branch merges its marks of deleted rows with those of others, as any commit does.
+    The first of a branch merges its deletes with those of others, as any commit does.
     Those after it were made from snapshots of the transaction's own, and are checked by file.
     """
     commit: Commit = table.commits[number].origin
@@ -163,6 +166,12 @@ def _brought_onto(
     if commit.prepared is None:
         raise InternalError(f"A commit to {newest.name} waits that was not prepared.")
     return commit.prepared
+
+
+def _refusal_of_known(known: Recognised | Refused) -> Refused:
+    if isinstance(known, Refused):
+        return known
+    return Refused(known.cause, known.batch.snapshot_id)
 
 
 def _refusal(breach: Breach) -> Refused:

@@ -54,11 +54,11 @@ class _Since:
     needs: Requirements
 
 
-class Marks(Protocol):
-    """What a change marks rows of."""
+class MergesDeletes(Protocol):
+    """A change whose deletes can be merged with those of others."""
 
     @property
-    def marked(self) -> frozenset[str]:
+    def mergeable(self) -> frozenset[str]:
         """The data files whose new deletes are not looked at here: `rebase` does it row by row."""
 
 
@@ -66,7 +66,7 @@ def find_breach(
     handle: TableHandle,
     change: Change,
     *,
-    marks: Marks | None = None,
+    merging: MergesDeletes | None = None,
     checked: int | None = None,
 ) -> Breach | None:
     """Return the first requirement of the change that does not hold at the head, None if all do.
@@ -89,8 +89,8 @@ def find_breach(
     since = _after(since, checked)
     if not since:
         return None
-    if marks is not None:
-        needs = replace(needs, no_new_deletes_for=needs.no_new_deletes_for - marks.marked)
+    if merging is not None:
+        needs = replace(needs, no_new_deletes_for=needs.no_new_deletes_for - merging.mergeable)
     view = handle.view(ref=change.branch)
     checks = (
         _new_data,
@@ -141,11 +141,23 @@ def _breach(snapshot: SnapshotInfo, what: str, files: list[str]) -> Breach:
 def _new_data(since: _Since) -> Breach | None:
     if not since.needs.no_new_data:
         return None
-    return _first_matching(
-        since,
-        action=FileAction.ADDED_DATA,
-        operations=ADDS_DATA,
-        what="added data files that may hold rows of its filter",
+    action = FileAction.ADDED_DATA
+    found = [
+        (landed.snapshot, files)
+        for landed in files_landed(since.commits, action, ADDS_DATA)
+        if (files := _matching(landed, since, action)).num_rows
+    ]
+    check = since.needs.row_check
+    if not found or (check is not None and not check.are_in(since.view, _sizes(found))):
+        return None
+    snapshot, files = found[0]
+    what = "added data files that may hold rows of its filter"
+    return _breach(snapshot, what, files["location"].to_pylist())
+
+
+def _sizes(found: list[tuple[SnapshotInfo, pa.Table]]) -> pa.Table:
+    return pa.concat_tables(
+        [files.select(["location", "file_size_in_bytes"]) for _, files in found]
     )
 
 

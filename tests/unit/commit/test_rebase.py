@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rowlake.commit import rebase
+from rowlake.commit import deleted_by_value, rebase
 from rowlake.commit.data import Commit
 from rowlake.commit.loop import Refused
 from rowlake.commit.phases import Phase, at_phase
@@ -25,6 +25,8 @@ from tests.lakes import SALES, make_lake, sales
 from tests.parts.failing import stray_files
 from tests.parts.marking import delete_entries, files_of, live_deletes_of, marking
 from tests.parts.stopping import stopped_at
+
+pytestmark = pytest.mark.delta
 
 NAME = "shop.sales"
 PHASES = [Phase.WRITTEN, Phase.VALIDATED, Phase.PRODUCED]
@@ -49,6 +51,8 @@ def make(lake, version: str, partition_by=(), **properties: str):
         "format-version": version,
         "write.delete.mode": "merge-on-read",
         "commit.retry.min-wait-ms": "1",
+        # What is refused shows as a conflict, and is not replanned.
+        "rowlake.commit.replan": "false",
         **properties,
     }
     made = lake.create_table(NAME, SALES, partition_by=partition_by, properties=given)
@@ -73,6 +77,7 @@ def no_stray(tmp_path) -> bool:
     return stray_files(tmp_path, None, NAME) == set()
 
 
+@pytest.mark.not_delta("sequence numbers in metadata tables")
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.spec("Deletion Vectors: at most one deletion vector per data file")
 def test_deletes_of_other_rows_of_one_file_both_land(tmp_path, table, other, monkeypatch, phase):
@@ -200,6 +205,7 @@ def test_a_rewrite_or_removal_of_a_file_that_got_marks_meanwhile_is_refused(
     assert no_stray(tmp_path)
 
 
+@pytest.mark.not_delta("branches")
 def test_marks_on_a_branch_are_merged_with_those_of_the_branch(tmp_path, table, other, monkeypatch):
     table.create_branch("audit")
 
@@ -227,6 +233,7 @@ def test_marks_of_untouched_files_stay_where_they_were_written(tmp_path, lake, m
     assert no_stray(tmp_path)
 
 
+@pytest.mark.not_delta("deletes of whole partitions")
 @pytest.mark.parametrize("theirs", ["file", "partition"])
 def test_marks_of_whole_partitions_apply_beside_each_other(tmp_path, lake, theirs):
     table = make(lake, "2")
@@ -251,6 +258,7 @@ def test_marks_of_whole_partitions_apply_beside_each_other(tmp_path, lake, their
     assert lake.table(NAME).arrow().num_rows == 191
 
 
+@pytest.mark.not_delta("deletes of whole partitions")
 def test_marks_of_one_file_are_written_beside_those_of_a_partition(tmp_path, lake):
     table = make(lake, "2")
     table.append(sales(100, 100))
@@ -271,6 +279,7 @@ def updating(table, gone: list[int], new: pa.Table, **needs):
     return marking(table, {files_of(table)[0]: gone}, added=added, **needs)
 
 
+@pytest.mark.not_delta("tables without a first version")
 def test_updates_of_other_rows_of_one_file_both_land(tmp_path, lake, table):
     ours = updating(table, [5], sales(1, 1005))
     theirs = updating(lake.table(NAME), [6], sales(1, 1006))
@@ -363,18 +372,33 @@ def equality_delete(table, store: int, key: int) -> Change:
     return Change(Operation.DELETE, added_deletes=pa.Table.from_pylist([row], WRITTEN_FILES))
 
 
+@pytest.mark.not_delta("equality deletes")
 @pytest.mark.parametrize("version", ["2", "3"])
-def test_equality_deletes_of_the_partition_refuse_marks_and_of_others_do_not(lake, version):
+def test_equality_deletes_refuse_marks_of_the_same_rows_and_of_others_do_not(lake, version):
     table = make(lake, version, ["store"])
     (file,) = [one for one in files_of(table) if "store=1" in one]
     ours, again = (marking(table, {file: [number]}) for number in (3, 4))
-    there = lake.table(NAME)
-    Commit(equality_delete(there, 2, 6), Storage({})).run(there.handle)
+    for store, key in ((2, 6), (1, 5)):
+        there = lake.table(NAME)
+        Commit(equality_delete(there, store, key), Storage({})).run(there.handle)
     assert isinstance(ours.commit().outcome, Landed)
-    assert ids(lake.table(NAME)) == left(6, 13)
+    assert ids(lake.table(NAME)) == left(5, 6, 13)
     there = lake.table(NAME)
-    Commit(equality_delete(there, 1, 5), Storage({})).run(there.handle)
+    Commit(equality_delete(there, 1, 17), Storage({})).run(there.handle)
     outcome = again.commit().outcome
+    assert isinstance(outcome, Refused)
+    assert "changed 1 rows that it changes too" in outcome.cause
+    assert ids(lake.table(NAME)) == left(5, 6, 13, 17)
+
+
+@pytest.mark.not_delta("equality deletes")
+def test_equality_deletes_refuse_marks_of_a_file_too_large_to_look(lake, monkeypatch):
+    monkeypatch.setattr(deleted_by_value, "MAX_BYTES", 0)
+    table = make(lake, "3", ["store"])
+    (file,) = [one for one in files_of(table) if "store=1" in one]
+    ours, there = marking(table, {file: [3]}), lake.table(NAME)
+    Commit(equality_delete(there, 1, 5), Storage({})).run(there.handle)
+    outcome = ours.commit().outcome
     assert isinstance(outcome, Refused)
     assert "deleted rows by their values" in outcome.cause
 

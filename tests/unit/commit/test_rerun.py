@@ -72,3 +72,12 @@ def test_a_table_without_retries_is_tried_once(lake):
     with pytest.raises(CommitConflictError):
         rerun_on_conflict(lake.table(NAME).handle, losing(1, seen=seen))
     assert len(seen) == 1
+
+
+def test_a_table_that_was_made_again_under_its_name_is_told_as_such(lake):
+    handle = lake.table(NAME).handle
+    lake.drop_table(NAME)
+    lake.create_table(NAME, SALES)
+    with pytest.raises(CommitConflictError, match="dropped the table") as raised:
+        rerun_on_conflict(handle, losing(1))
+    assert not raised.value.retryable
