@@ -9,9 +9,8 @@ that is not understood costs time, never rows.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import datasource as api
@@ -21,6 +20,9 @@ from rowlake.engine.sealed_errors import DRIVER_SEAL, Seal, signed
 from rowlake.engine.types import has_time_type, spark_schema
 from rowlake.errors import RowlakeError
 from rowlake.model.predicate import Leaf, Op, Predicate, conjunction, negation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 NAME = "rowlake"
 PUSHDOWN_SETTING = "spark.sql.python.filterPushdown.enabled"
@@ -42,7 +44,33 @@ class Relation(Protocol):
         """
 
 
-Planner = Callable[[Mapping[str, str]], Relation]
+class Stream(Protocol):
+    """A table as a streaming query reads it; offsets are dicts that JSON can hold."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, in the table's types."""
+
+    def initial(self) -> dict[str, Any]:
+        """Return where a new query begins."""
+
+    def latest(self, position: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return up to where the next batch reads, after a position (None: a new query)."""
+
+    def plan(
+        self, start: Mapping[str, Any], end: Mapping[str, Any]
+    ) -> tuple[Callable[[Any], Iterable[pa.RecordBatch]], Sequence[Any]]:
+        """Return a kernel and the tasks of what is between two offsets."""
+
+
+class Planner(Protocol):
+    """Opens what a read's options name."""
+
+    def __call__(self, options: Mapping[str, str]) -> Relation:
+        """Return a table at one snapshot."""
+
+    def stream(self, options: Mapping[str, str]) -> Stream:
+        """Return a table as commits land in it."""
 
 
 class RowlakeSource(api.DataSource):  # type: ignore[misc]
@@ -60,12 +88,26 @@ class RowlakeSource(api.DataSource):  # type: ignore[misc]
 
     def schema(self) -> Any:
         """Return the table's columns in Spark's types."""
-        return spark_schema(self._relation().schema, has_time=self.has_time)
+        found = self._stream() if self._has_changes() else self._relation()
+        return spark_schema(found.schema, has_time=self.has_time)
 
     def reader(self, schema: Any) -> api.DataSourceReader:  # noqa: ARG002 - ours is the table's
         """Return a reader of the table."""
         kind = PushingReader if self.pushes else Reader
         return kind(self._relation(), self.seal, has_time=self.has_time)
+
+    def streamReader(self, schema: Any) -> api.DataSourceStreamReader:  # noqa: ARG002
+        """Return a reader of what lands in the table."""
+        return StreamReader(
+            type(self).planner, dict(self.options), self.seal, has_time=self.has_time
+        )
+
+    def _has_changes(self) -> bool:
+        return str(self.options.get("changes", "false")).lower() == "true"
+
+    def _stream(self) -> Stream:
+        with _signing(self.seal):
+            return type(self).planner.stream(dict(self.options))
 
     def _relation(self) -> Relation:
         with _signing(self.seal):
@@ -113,6 +155,64 @@ class PushingReader(Reader):
         parts = [part for part in understood if part is not None]
         self._predicate = conjunction(*parts) if parts else None
         return filters
+
+
+class StreamPartition(api.InputPartition):  # type: ignore[misc]
+    """One task with its kernel and the columns that it yields."""
+
+    def __init__(self, kernel: Any, task: Any, schema: pa.Schema) -> None:
+        super().__init__(None)
+        self.kernel, self.task, self.schema = kernel, task, schema
+
+
+class StreamReader(api.DataSourceStreamReader):  # type: ignore[misc]
+    """Reads batches between offsets.
+
+    Spark asks for the next offset without saying where the query is, so the reader remembers what
+    it was last asked to read. After a restart Spark first asks for an empty batch at the place
+    where the query stopped.
+    """
+
+    def __init__(
+        self, planner: Planner, options: dict[str, str], seal: Seal, *, has_time: bool
+    ) -> None:
+        self._planner, self._options = planner, options
+        self._seal, self._has_time = seal, has_time
+        self._position: dict[str, Any] | None = None
+        self._opened: Stream | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+    @property
+    def _stream(self) -> Stream:
+        if self._opened is None:
+            self._opened = self._planner.stream(self._options)
+        return self._opened
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Return where a new query begins."""
+        with _signing(self._seal):
+            return self._stream.initial()
+
+    def latestOffset(self) -> dict[str, Any]:
+        """Return up to where the next batch reads."""
+        with _signing(self._seal):
+            return self._stream.latest(self._position)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[StreamPartition]:
+        """Return one partition per task, none between equal offsets."""
+        self._position = end
+        with _signing(self._seal):
+            stream = self._stream
+            kernel, tasks = stream.plan(start, end)
+        return [StreamPartition(kernel, task, stream.schema) for task in tasks]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one task, in Spark's types."""
+        presenter = Presenter(partition.schema, has_time=self._has_time)
+        with _signing(self._seal):
+            yield from map(presenter, partition.kernel(partition.task))
 
 
 @contextmanager

@@ -7,11 +7,14 @@ again, without Java's stack. Exceptions of Spark or of the user's query pass thr
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 from rowlake.engine.sealed_errors import DRIVER_SEAL, as_marked_text, from_marks, from_signatures
-from rowlake.errors import EngineError, InternalError, RowlakeError
+from rowlake.errors import EngineError, InternalError, RowlakeError, missing_file
 
 if TYPE_CHECKING:
     from rowlake.engine.sealed_errors import Seal
@@ -19,10 +22,14 @@ if TYPE_CHECKING:
 _NO_ROWLAKE = re.compile(r"No module named '?(rowlake[\w.]*)|Can't get attribute .*rowlake")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,80})'")
 _OTHER_VERSION = re.compile(r"the executor has rowlake [\w.+-]{1,40}, the driver [\w.+-]{1,40}\.")
+_OTHER_PYTHON = "PYTHON_VERSION_MISMATCH"
 _WORKER_LOST = ("Python worker exited unexpectedly", "Python worker failed to connect back")
 _LAST_LINES = 12
 _OWN_MODULES = "/rowlake/"
 _WORKER = "rowlake/engine/worker.py"
+_NO_FILE = re.compile(
+    r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (\S+?)\.? File does"
+)
 # Spark's own account of an error: [CLASS.OF_ERROR] text.
 _SPARKS = re.compile(r"(\[[A-Z][A-Z_.]+\] [^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)")
 
@@ -55,6 +62,13 @@ def _of_executors(text: str, label: str) -> EngineError | None:
     """Return what the executors lack, None where the text does not say so."""
     if _NO_ROWLAKE.search(text):
         return EngineError(f"Cannot run {label}: the executors have no rowlake. {SHIPPING}")
+    if _OTHER_PYTHON in text:
+        worker = os.environ.get("PYSPARK_PYTHON") or shutil.which("python3") or "python3"
+        return EngineError(
+            f"Cannot run {label}: Spark's workers run {worker}, the driver {sys.executable}, and "
+            f"their versions differ. Set PYSPARK_PYTHON={sys.executable} before Spark starts, or "
+            f"spark.pyspark.python to a Python of the driver's version."
+        )
     version = _OTHER_VERSION.search(text)
     if version is not None:
         return EngineError(f"Cannot run {label}: {version[0]} {SHIPPING}")
@@ -74,6 +88,9 @@ def _of_executors(text: str, label: str) -> EngineError | None:
 
 
 def _of_spark(cause: Exception, text: str, label: str) -> Exception:
+    missing = _NO_FILE.search(text)
+    if missing is not None:
+        return missing_file(missing.group(1))
     found = _SPARKS.search(text)
     if found is not None and type(cause).__module__.startswith("py4j"):
         return EngineError(f"Spark failed while {label}: {found.group(1)}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -12,14 +13,28 @@ if TYPE_CHECKING:
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
-@contextmanager
-def quiet_refusals() -> Iterator[None]:
-    """Keep PySpark from logging the analysis errors that are raised inside."""
-    loggers = []
+_silenced = threading.Event()
+
+
+def silence_refusals() -> None:
+    """Keep PySpark from logging errors in this process; they are raised all the same."""
+    _silenced.set()
+    for logger in _loggers():
+        logger.disabled = True
+
+
+def _loggers() -> list[Any]:
     with suppress(ImportError):
         from pyspark.logger import PySparkLogger
 
-        loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+        return [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    return []
+
+
+@contextmanager
+def quiet_refusals() -> Iterator[None]:
+    """Keep PySpark from logging the analysis errors that are raised inside."""
+    loggers = _loggers()
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
@@ -27,4 +42,4 @@ def quiet_refusals() -> Iterator[None]:
         yield
     finally:
         for logger, was in zip(loggers, before, strict=True):
-            logger.disabled = was
+            logger.disabled = was or _silenced.is_set()

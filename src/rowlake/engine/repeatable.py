@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @contextmanager
 def repeatable(frame: Any) -> Iterator[None]:
     """Cache a DataFrame while the block runs, unless it is cached or deterministic already."""
-    if frame is None or _is_cached(frame) or _is_deterministic(frame):
+    if _is_cached(frame) or _is_deterministic(frame):
         yield
         return
     frame.persist()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.engine.interrupts import cancel_all_on_interrupt, held_back
 from rowlake.engine.java import cache_folder, java_home
+from rowlake.engine.quiet import silence_refusals
 from rowlake.errors import EngineError
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def make_session(settings: dict[str, str] | None = None) -> tuple[SparkSession, 
     with held_back() as hold:
         session = _get_or_create({**local_settings(), **(settings or {})}, hold)
         cancel_all_on_interrupt(lambda: session.sparkContext.cancelAllJobs())
+    silence_refusals()
     return session, True
 
 

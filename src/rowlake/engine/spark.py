@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ from rowlake.engine.worker import (
     with_names,
 )
 from rowlake.model.work import Work
+from rowlake.times import machine_zone
 from rowlake.version import __version__
 
 if TYPE_CHECKING:
@@ -68,17 +69,29 @@ class Engine:
     """Runs kernels; holds the Spark session, which is made at first use.
 
     `progress` is what jobs use that are not told otherwise. With a `source_planner` the session
-    knows `spark.read.format("rowlake")` (`rowlake.engine.datasource`).
+    knows `spark.read.format("rowlake")` (`rowlake.engine.datasource`). `lake_opener` opens the lake
+    again in a process of Spark's, for the session there.
     """
 
     def __init__(
-        self, spark: SparkSession | None = None, *, source_planner: Planner | None = None
+        self,
+        spark: SparkSession | None = None,
+        *,
+        source_planner: Planner | None = None,
+        lake_opener: Callable[[Any], Any] | None = None,
     ) -> None:
+        self.lake_opener = lake_opener
         self.progress: ProgressOption = False
         self._given = spark
         self._source_planner = source_planner
         self._making = threading.RLock()
         self._made = False
+
+    def in_session(self, spark: SparkSession) -> Engine:
+        """Return an engine with the same settings for another session."""
+        made = Engine(spark, source_planner=self._source_planner, lake_opener=self.lake_opener)
+        made.progress = self.progress
+        return made
 
     @property
     def spark(self) -> SparkSession:
@@ -102,6 +115,12 @@ class Engine:
         """True once a session is in use; asking does not make one."""
         return "_session" in self.__dict__
 
+    @property
+    def may_be_remote(self) -> bool:
+        """True unless the session is, or will be, one of this machine's own making."""
+        is_there = self.has_session or self._given is not None or active_session() is not None
+        return is_there or "SPARK_REMOTE" in os.environ
+
     @cached_property
     def slots(self) -> int:
         """How many tasks can run at once."""
@@ -124,17 +143,31 @@ class Engine:
         """How many tasks can run at once, in Spark or, without a session, in the driver."""
         return self.slots if self.has_session else os.cpu_count() or 1
 
-    @cached_property
+    @property
     def has_time(self) -> bool:
-        """True where the session knows the TIME type."""
+        """True where the session knows the TIME type, or the one that would be made does."""
+        if self.may_be_remote:
+            return self._session_has_time
+        from rowlake.engine.types import knows_time_type
+
+        return knows_time_type()
+
+    @cached_property
+    def _session_has_time(self) -> bool:
         # pyspark is loaded by now: a session exists.
         from rowlake.engine.types import has_time_type
 
         return has_time_type(self.spark)
 
+    @property
+    def current_session(self) -> SparkSession | None:
+        """The session that is in use or would be, None where one has to be made first."""
+        found: SparkSession | None = self.__dict__.get("_session") or self._given
+        return found or active_session()
+
     def setting(self, key: str) -> str | None:
         """Return a setting of the session; None where it is not set or no session is there yet."""
-        session = self.__dict__.get("_session") or self._given or active_session()
+        session = self.current_session
         value = None if session is None else session.conf.get(key, None)
         return None if value is None else str(value)
 
@@ -142,6 +175,11 @@ class Engine:
     def time_zone(self) -> str:
         """The session's time zone, in which statements mean their times."""
         return str(self.spark.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def zone(self) -> str:
+        """The time zone that a session has, or would have: the machine's own. Starts no session."""
+        return self.setting("spark.sql.session.timeZone") or machine_zone()
 
     @property
     def case_sensitive(self) -> bool:
@@ -154,7 +192,7 @@ class Engine:
             end_daemons(java_pid(self.spark))
             self.spark.stop()
         self._made = False
-        for cached in ("_session", "slots", "has_time"):
+        for cached in ("_session", "slots", "_session_has_time"):
             self.__dict__.pop(cached, None)
 
     def run(
@@ -263,6 +301,52 @@ class Engine:
         frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
 
+    def regrouped(
+        self,
+        spread: Spread,
+        tasks: Sequence[Any],
+        kernel: StreamKernel,
+        output: pa.Schema,
+        *,
+        partitions: int,
+    ) -> DataFrame:
+        """Return what the kernel makes of `spread` over all tasks, by key, as a lazy DataFrame.
+
+        All batches with one key are in one stream, however many they are.
+        """
+        from rowlake.engine.types import spark_schema
+
+        packing = replace(_packing(spread), marks_errors=False)
+        frames = self._task_frame(packing, tasks, spark_schema(spread.schema))
+        job = Job(
+            kernel,
+            _schema_bytes(output),
+            presents=True,
+            has_time=self.has_time,
+            marks_errors=False,
+        )
+        schema = spark_schema(output, has_time=self.has_time)
+        return _mapped(frames.repartition(partitions, spread.key), job, schema)
+
+    def with_types(
+        self, df: DataFrame, kernel: StreamKernel, types: Mapping[int, pa.Field]
+    ) -> DataFrame:
+        """Return a DataFrame of which a kernel casts some columns, given by place; lazy."""
+        from rowlake.engine.types import with_types
+
+        job = Job(kernel, _schema_bytes(pa.schema([])), as_is=True)
+        return _mapped(df, job, with_types(df.schema, types, has_time=self.has_time))
+
+    def as_texts(self, df: DataFrame, places: Iterable[int], path: str) -> DataFrame:
+        """Return the rows of a CSV file with some columns as the texts that stand there."""
+        from pyspark.sql.types import StringType, StructField, StructType
+
+        fields = list(df.schema.fields)
+        for place in places:
+            fields[place] = StructField(fields[place].name, StringType())
+        reader = self.spark.read.option("header", True).option("enforceSchema", True)
+        return reader.schema(StructType(fields)).csv(path)
+
     def ordered_by(self, df: DataFrame, keys: tuple[SortField, ...], schema: Schema) -> DataFrame:
         """Return the rows in tasks that hold one range of the keys each."""
         from rowlake.engine.distribute import ordered_by
@@ -281,25 +365,38 @@ class Engine:
 
         return cluster(df, groups, order, schema, has_time=self.has_time)
 
-    def repeatable(self, df: DataFrame | None) -> AbstractContextManager[None]:
+    def repeatable(self, df: DataFrame) -> AbstractContextManager[None]:
         """Make a DataFrame return the same rows however often it is read inside the block."""
         from rowlake.engine.repeatable import repeatable
 
         return repeatable(df)
 
     def from_arrow(self, table: pa.Table) -> DataFrame:
-        """Return an Arrow table as a DataFrame, in Spark's types."""
+        """Return an Arrow table as a DataFrame, in Spark's types; starts no session."""
         from rowlake.engine.types import spark_schema
 
-        schema = spark_schema(table.schema, has_time=self.has_time)
-        presenter = Presenter(table.schema, has_time=self.has_time)
+        has_time = self.has_time
+        schema = spark_schema(table.schema, has_time=has_time)
+        presenter = Presenter(table.schema, has_time=has_time)
         batches = [presenter(batch) for batch in table.to_batches()]
         shown = pa.Table.from_batches(batches, presenter.schema)
-        if is_remote(self.spark):
+        if self.may_be_remote and is_remote(self.spark):
+            if not table.column_names:
+                return self.spark.range(0).select()
             return self.spark.createDataFrame(shown, schema)
         from rowlake.engine.local_frame import LocalFrame
 
-        return LocalFrame(self.spark, shown, schema)
+        return LocalFrame(lambda: self.spark, shown, schema)
+
+    def raising_plainly(
+        self, df: DataFrame, plainly: Callable[[Exception], Exception | None]
+    ) -> DataFrame:
+        """Return a query's DataFrame that raises what `plainly` makes of Spark's errors."""
+        if is_remote(self.spark):
+            return df
+        from rowlake.engine.query_frame import raising_plainly
+
+        return raising_plainly(df, plainly)
 
     def read_parquet(
         self, files: Sequence[str], schema: Schema, history: Iterable[Schema] = ()

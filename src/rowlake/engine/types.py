@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import types as spark_types
+from pyspark.version import __version__ as pyspark_version
 
 from rowlake.engine.present import VARIANT, presented_schema
 from rowlake.errors import UnsupportedFeatureError
 from rowlake.model.schema import DOC
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 COMMENT = "comment"
 TIME_SETTING = "spark.sql.timeType.enabled"
@@ -32,6 +36,12 @@ _SIMPLE = {
     pa.null(): spark_types.NullType(),
     VARIANT: spark_types.VariantType(),
 }
+
+
+def knows_time_type() -> bool:
+    """Return whether a session that rowlake makes knows the TIME type: it turns it on."""
+    version = tuple(int(part) for part in pyspark_version.split(".")[:2])
+    return version >= (4, 1) and hasattr(spark_types, "TimeType")
 
 
 def has_time_type(spark: Any) -> bool:
@@ -57,6 +67,17 @@ def spark_schema(schema: pa.Schema, *, has_time: bool = True) -> spark_types.Str
     return spark_types.StructType(
         [_spark_field(field) for field in presented_schema(schema, has_time=has_time)]
     )
+
+
+def with_types(
+    schema: spark_types.StructType, types: Mapping[int, pa.Field], *, has_time: bool
+) -> spark_types.StructType:
+    """Return the schema of a DataFrame with other types of some columns, given by place."""
+    fields = list(schema.fields)
+    for place, wanted in types.items():
+        (made,) = spark_schema(pa.schema([wanted]), has_time=has_time).fields
+        fields[place] = spark_types.StructField(fields[place].name, made.dataType, True)
+    return spark_types.StructType(fields)
 
 
 def _spark_field(field: pa.Field) -> spark_types.StructField:

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import CorruptTableError
-from rowlake.model.files import Content, DeleteFile
+from rowlake.model.files import Content, DeleteFile, are_vectors
 from rowlake.plan.delete_overlap import equality_overlap, path_overlap, single_paths
 from rowlake.prune.metrics import one_array
 from rowlake.prune.row_ranges import Keyed, Ranges, partition_keys, path_codes, ranges_by_key
@@ -81,8 +81,8 @@ class Applied:
 
     def used(self) -> Numbers:
         """Return the index rows that apply to any data file, in order."""
-        marks = [np.unique(group.members[_covered(group)]) for group in self.groups]
-        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *marks]))
+        covered = [np.unique(group.members[_covered(group)]) for group in self.groups]
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *covered]))
 
 
 def _covered(group: Ranges) -> Numbers:
@@ -148,7 +148,7 @@ class DeleteIndex:
         """The rows of each kind of delete."""
         content = np.asarray(one_array(self.files.column("content")))
         position = content == Content.POSITION_DELETES
-        vector = np.asarray(one_array(pc.equal(self.files.column("file_format"), "PUFFIN")))
+        vector = np.asarray(one_array(are_vectors(self.files.column("file_format"))))
         named = np.asarray(self._paths.is_valid())
         return {
             "vector": np.flatnonzero(position & vector),

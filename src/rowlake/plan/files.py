@@ -173,10 +173,9 @@ def _metrics_columns(predicate: Predicate, index: DeleteIndex, view: TableView) 
 
 
 def _is_partition(leaf: Leaf, view: TableView) -> bool:
-    """Return whether every spec has the leaf's column as it is."""
+    """Return whether every spec has what the leaf tests: the column, or its transform."""
+    wanted = leaf.transform or "identity"
     return all(
-        any(
-            each.source_id == leaf.field_id and each.transform == "identity" for each in spec.fields
-        )
+        any(each.source_id == leaf.field_id and each.transform == wanted for each in spec.fields)
         for spec in view.specs.values()
     )

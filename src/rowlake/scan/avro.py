@@ -19,7 +19,13 @@ import numpy as np
 import pyarrow as pa
 
 from rowlake.scan.avro_blocks import pieces_of
-from rowlake.scan.avro_layout import Window, read_header, runs_of_blocks, with_avro_ids
+from rowlake.scan.avro_layout import (
+    Window,
+    plain_header,
+    read_header,
+    runs_of_blocks,
+    with_avro_ids,
+)
 from rowlake.scan.failures import guarded, reading
 from rowlake.scan.ids import with_ids
 from rowlake.scan.shape import leaf_ranges
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
 
     from rowlake.model.predicate import Predicate
     from rowlake.model.schema import Schema
+    from rowlake.model.task import NameMapping
     from rowlake.scan.project import Columns
     from rowlake.scan.source import Unit
     from rowlake.storage.files import Storage
@@ -47,18 +54,18 @@ class AvroSource:
     """One open Avro file."""
 
     def __init__(
-        self, location: str, storage: Storage, table: Schema, name_mapping: str | None
+        self, location: str, storage: Storage, table: Schema, name_mapping: NameMapping | None
     ) -> None:
         self.location = location
         with reading(location):
             self._stream = storage.open_input(location)
             self._bytes = Window(self._stream)
             header = read_header(self._bytes)
-            count_read(header.size_in_bytes)
-            self._codec, self._head = header.codec, header.of_plain_blocks()
+            count_read(header.end)
+            self._codec, self._head = header.codec, plain_header(header)
             self._decoder = _Decoder()
             found = with_avro_ids(self._decoder.schema(self._head), header.schema)
-            self.units, self._ends = runs_of_blocks(self._bytes, header.size_in_bytes, _UNIT_BYTES)
+            self.units, self._ends = runs_of_blocks(self._bytes, header.end, _UNIT_BYTES)
         self.schema = with_ids(found, table, name_mapping, by_position=False)
 
     def kept(self, leaves: frozenset[int]) -> frozenset[int]:

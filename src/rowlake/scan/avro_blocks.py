@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowlake.codecs.avro_bounds import decompress
-from rowlake.codecs.avro_encode import Block, framed
+from rowlake.codecs.avro_container import SYNC_BYTES, Block, block_at, framed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,6 @@ MOST_BLOCK_BYTES = 256 * 1024 * 1024
 PIECE_BYTES = 16 * 1024 * 1024
 # A row without columns takes no bytes, any other at least one.
 MOST_EMPTY_ROWS = 1 << 20
-_SYNC = 16
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,12 @@ def pieces_of(data: bytes, codec: str) -> Iterator[Piece]:
     held: list[bytes] = []
     size = rows = at = 0
     while at < len(data):
-        count, at = _long(data, at)
-        length, at = _long(data, at)
-        plain = inflated(data[at : at + length], codec)
+        count, start, end = block_at(data, at)
+        plain = inflated(data[start:end], codec)
         if count > max(len(plain), MOST_EMPTY_ROWS):
             raise ValueError(f"a block of {len(plain)} bytes claims to have {count} rows")
-        end = at + length
-        held.append(framed(Block(0, count, plain), data[end : end + _SYNC]))
-        at, size, rows = end + _SYNC, size + len(plain), rows + count
+        held.append(framed(Block(0, count, plain), data[end : end + SYNC_BYTES]))
+        at, size, rows = end + SYNC_BYTES, size + len(plain), rows + count
         if size >= PIECE_BYTES or at >= len(data):
             yield Piece(b"".join(held), rows)
             held, size, rows = [], 0, 0
@@ -61,13 +58,3 @@ def inflated(data: bytes, codec: str, limit: int = MOST_BLOCK_BYTES) -> bytes:
         return decompress(data, codec, limit)
     except (ValueError, zlib.error, lzma.LZMAError, EOFError, OSError) as error:
         raise ValueError(f"a block cannot be decompressed: {error}") from error
-
-
-def _long(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if not byte & 0x80:
-            return (value >> 1) ^ -(value & 1), at

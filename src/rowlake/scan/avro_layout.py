@@ -1,20 +1,24 @@
-"""The layout of Avro files: header, blocks, and the ids in the schema.
+"""Where the blocks of an Avro data file are, and which ids its schema has.
 
-Comes in: a file's bytes. Goes out: the header with the schema's JSON, runs of blocks with their
-places and row counts, and Arrow schemas with the ids of Avro ones. A file is `Obj` 1, metadata
-(a map of bytes), 16 bytes sync marker; then blocks: row count, size in bytes (zigzag varints),
-data, sync marker.
+Comes in: an open file. Goes out: its header, runs of blocks with their places and row counts, and
+Arrow schemas with the ids of Avro ones. The bytes are parsed by `rowlake.codecs.avro_container`.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.codecs.avro_encode import container_header
+from rowlake.codecs.avro_container import (
+    LONGEST_COUNTS,
+    SYNC_BYTES,
+    CutOff,
+    block_at,
+    header_bytes,
+    parse_header,
+)
 from rowlake.model.schema import FIELD_ID, children
 from rowlake.scan.shape import with_children
 from rowlake.scan.source import Unit
@@ -22,8 +26,8 @@ from rowlake.scan.source import Unit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_MAGIC = b"Obj\x01"
-_SYNC = 16
+    from rowlake.codecs.avro_container import ContainerHeader
+
 _WINDOW = 4 * 1024 * 1024
 
 
@@ -45,74 +49,43 @@ class Window:
         offset = position - self._start
         return self._held[offset : offset + count]
 
-    def long(self, position: int) -> tuple[int, int]:
-        """Return a zigzag varint and the position after it."""
-        value, shift = 0, 0
-        while True:
-            byte = self.at(position, 1)[0]
-            value |= (byte & 0x7F) << shift
-            position, shift = position + 1, shift + 7
-            if not byte & 0x80:
-                return (value >> 1) ^ -(value & 1), position
-            if shift > 63:
-                raise ValueError(f"no number at {position}")
+    def block_at(self, position: int) -> tuple[int, int, int]:
+        """Return a block's row count and where its bytes start and end."""
+        counts = self.at(position, min(LONGEST_COUNTS, self.size - position))
+        try:
+            count, start, end = block_at(counts, 0)
+        except IndexError:
+            raise EOFError(f"it ends at {self.size}, within a block") from None
+        return count, position + start, position + end
 
 
-@dataclass(frozen=True)
-class Header:
-    """The start of a file: `size_in_bytes` of it, the schema's JSON, the codec, the sync marker."""
-
-    size_in_bytes: int
-    schema: str
-    codec: str
-    sync: bytes
-
-    def of_plain_blocks(self) -> bytes:
-        """Return the header of a file with the same schema and marker, without compression."""
-        head, sync = container_header({"avro.schema": self.schema}, "null")
-        return head[: -len(sync)] + self.sync
+def read_header(data: Window, size: int = _WINDOW) -> ContainerHeader:
+    """Return the header of a file; the bytes read double until it is whole."""
+    try:
+        return parse_header(data.at(0, min(size, data.size)))
+    except CutOff:
+        if size >= data.size:
+            raise
+    return read_header(data, size * 2)
 
 
-def read_header(data: Window) -> Header:
-    """Return the header of a file."""
-    if data.at(0, 4) != _MAGIC:
-        raise ValueError("it does not start as an Avro file does")
-    held, position = {}, 4
-    count, position = data.long(position)
-    while count:
-        if count < 0:
-            _, position = data.long(position)
-        for _ in range(abs(count)):
-            key, position = _bytes_at(data, position)
-            held[key], position = _bytes_at(data, position)
-        count, position = data.long(position)
-    if b"avro.schema" not in held:
-        raise ValueError("its header has no schema")
-    codec = held.get(b"avro.codec", b"null").decode()
-    sync = data.at(position, _SYNC)
-    return Header(position + _SYNC, held[b"avro.schema"].decode(), codec, sync)
-
-
-def _bytes_at(data: Window, position: int) -> tuple[bytes, int]:
-    size, position = data.long(position)
-    if size < 0:
-        raise ValueError(f"a length of {size} at {position}")
-    return data.at(position, size), position + size
+def plain_header(header: ContainerHeader) -> bytes:
+    """Return the header of a file with the same schema and marker, without compression."""
+    return header_bytes({"avro.schema": header.schema.decode()}, "null", header.sync)
 
 
 def runs_of_blocks(data: Window, start: int, unit_bytes: int) -> tuple[list[Unit], list[int]]:
     """Return runs of blocks, and where each ends."""
     units: list[Unit] = []
     ends: list[int] = []
-    sync = data.at(start - _SYNC, _SYNC)
+    sync = data.at(start - SYNC_BYTES, SYNC_BYTES)
     position = offset = start
     rows = first_row = 0
     while position < data.size:
-        count, after = data.long(position)
-        size, after = data.long(after)
-        if count < 0 or size < 0 or data.at(after + size, _SYNC) != sync:
+        count, _, end = data.block_at(position)
+        if data.at(end, SYNC_BYTES) != sync:
             raise ValueError(f"the block at {position} is damaged")
-        position, rows = after + size + _SYNC, rows + count
+        position, rows = end + SYNC_BYTES, rows + count
         if position - offset >= unit_bytes or position == data.size:
             units.append(Unit(len(units), offset, first_row, rows))
             ends.append(position)
@@ -120,7 +93,7 @@ def runs_of_blocks(data: Window, start: int, unit_bytes: int) -> tuple[list[Unit
     return units, ends
 
 
-def with_avro_ids(schema: pa.Schema, text: str) -> pa.Schema:
+def with_avro_ids(schema: pa.Schema, text: bytes) -> pa.Schema:
     """Return the Arrow schema with the ids of the Avro schema (JSON) that it was made from.
 
     Raises ValueError where that is no Avro schema of a record.

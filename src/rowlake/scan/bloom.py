@@ -82,7 +82,11 @@ def _size_field(header: bytes) -> tuple[int | None, int]:
 
 
 def xxh64(data: bytes) -> int:
-    """Return the 64-bit XXH64 hash with seed 0."""
+    """Return the 64-bit XXH64 hash with seed 0.
+
+    Written here because it hashes only the literals of a predicate: a few per statement are not
+    worth a dependency.
+    """
     one, two, three, four, five = _PRIMES
     at, length = 0, len(data)
     if length >= 32:

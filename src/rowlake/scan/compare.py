@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from rowlake.model.predicate import Op
+from rowlake.model.transform import apply_transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,8 @@ _PLAIN: dict[Op, Callable[..., pa.BooleanArray]] = {
 
 def test(array: pa.Array, leaf: Leaf) -> pa.BooleanArray:
     """Return where the leaf holds: true, false, or null for NULL."""
+    if leaf.transform is not None:
+        array = apply_transform(leaf.transform, array)
     if leaf.op is Op.IS_NULL:
         return pc.is_null(array)
     if leaf.op is Op.NOT_NULL:

@@ -1,9 +1,9 @@
 """A file's primitive values as the table's types.
 
 Comes in: an array as a file reader gives it. Goes out: the same values as the table's type:
-promoted (int to long, float to double, wider decimals, date to timestamp), with another Arrow
-encoding of the same type undone (dictionaries, large strings), or with the time unit and zone
-of the table. Anything else is refused: the file does not belong to the column.
+promoted (int to long, double or decimal, float to double, wider decimals, date to timestamp), with
+another Arrow encoding of the same type undone (dictionaries, large strings), or with the time unit
+and zone of the table. Anything else is refused: the file does not belong to the column.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _fits(source: pa.DataType, target: pa.DataType) -> bool:
     if pt.is_floating(source):
         return bool(pt.is_floating(target) and target.bit_width >= source.bit_width)
     if pt.is_decimal(source):
-        return bool(pt.is_decimal(target) and target.scale == source.scale)
+        return _decimal_fits(source.precision, source.scale, target)
     if pt.is_date(source):
         return bool(pt.is_date(target) or (pt.is_timestamp(target) and target.tz is None))
     if pt.is_time(source):
@@ -79,8 +79,20 @@ def _fits(source: pa.DataType, target: pa.DataType) -> bool:
 def _integer_fits(source: pa.DataType, target: pa.DataType) -> bool:
     if pt.is_integer(target):
         return bool(target.bit_width >= source.bit_width)
+    if pt.is_float64(target):
+        return bool(source.bit_width <= 32)
+    if pt.is_decimal(target):
+        return _decimal_fits(10 if source.bit_width <= 32 else 20, 0, target)
     # ORC keeps a time of day as a plain long.
     return bool(pt.is_time64(target) and source.bit_width == 64)
+
+
+def _decimal_fits(precision: int, scale: int, target: pa.DataType) -> bool:
+    """Return whether a decimal can hold all digits; of one scale Arrow itself checks the values."""
+    if not pt.is_decimal(target) or target.scale < scale:
+        return False
+    more = target.scale - scale
+    return not more or bool(target.precision - precision >= more)
 
 
 def _is_bytes(arrow_type: pa.DataType) -> bool:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rowlake.codecs import deletion_vector, position_delete, puffin
+from rowlake.codecs import deletion_vector, position_delete
 from rowlake.codecs.position_delete import FILE_PATH_ID, POSITION_DELETES
+from rowlake.codecs.stored_vectors import read_vector
 from rowlake.errors import CorruptTableError
 from rowlake.model.files import Content
 from rowlake.model.predicate import Leaf, Op
@@ -115,6 +116,14 @@ def positions_for(delete: DeleteFile, wanted: Collection[str], storage: Storage)
     return {path: position_delete.merged(found) for path, found in parts.items()}
 
 
+def deleted_keys(
+    context: ScanContext, deletes: Iterable[DeleteFile], storage: Storage
+) -> Iterator[pa.Table]:
+    """Yield the keys of equality delete files: the columns they compare, nested ones as structs."""
+    for delete in deletes:
+        yield _keys_of(tuple(sorted(delete.equality_ids)), delete, context, storage)
+
+
 def clear_caches() -> None:
     """Forget all parsed deletes."""
     _positions.clear()
@@ -135,13 +144,8 @@ def _positions_of(delete: DeleteFile, data_file: str, storage: Storage) -> NDArr
 
 
 def _vector(delete: DeleteFile, data_file: str, storage: Storage) -> Positions:
-    offset, size = delete.content_offset, delete.content_size_in_bytes
-    if offset is None or size is None:
-        cause = "the manifest does not say where the deletion vector is"
-        raise CorruptTableError(delete.location, cause)
     with reading(delete.location):
-        blob = puffin.read_blob(delete.location, offset, size, storage)
-    bitmap = deletion_vector.decode(blob, delete.location, cardinality=delete.record_count)
+        bitmap = read_vector(delete, storage)
     return {data_file: deletion_vector.positions_of(bitmap)}
 
 
@@ -189,19 +193,24 @@ def _targets(source: DataFileSource) -> tuple[pa.Field, ...]:
 def _matcher(
     ids: tuple[int, ...], files: list[DeleteFile], context: ScanContext, storage: Storage
 ) -> EqualityMatcher:
-    types = tuple(str(context.table_schema.by_id.get(key)) for key in ids)
-    key = (frozenset(delete.key for delete in files), ids, types)
+    key = (frozenset(delete.key for delete in files), ids, _types(ids, context))
 
     def make() -> EqualityMatcher:
-        tables = [
-            _keys.get_or_make(
-                (delete.key, ids, types), partial(_read_keys, ids, delete, context, storage)
-            )
-            for delete in files
-        ]
+        tables = [_keys_of(ids, delete, context, storage) for delete in files]
         return EqualityMatcher(ids, pa.concat_tables(_unified(tables)))
 
     return _matchers.get_or_make(key, make)
+
+
+def _keys_of(
+    ids: tuple[int, ...], delete: DeleteFile, context: ScanContext, storage: Storage
+) -> pa.Table:
+    key = (delete.key, ids, _types(ids, context))
+    return _keys.get_or_make(key, partial(_read_keys, ids, delete, context, storage))
+
+
+def _types(ids: tuple[int, ...], context: ScanContext) -> tuple[str, ...]:
+    return tuple(str(context.table_schema.by_id.get(key)) for key in ids)
 
 
 def _unified(tables: list[pa.Table]) -> list[pa.Table]:

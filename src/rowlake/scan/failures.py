@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from rowlake.errors import CorruptTableError, MissingFileError, RowlakeError, StorageError
+from rowlake.errors import (
+    CorruptTableError,
+    MissingFileError,
+    RowlakeError,
+    StorageError,
+    missing_file,
+)
 from rowlake.secrets import cause_without_secrets
 
 if TYPE_CHECKING:
@@ -27,7 +33,7 @@ def reading(location: str) -> Iterator[None]:
     try:
         yield
     except MissingFileError as error:
-        raise CorruptTableError(location, "there is no such file") from error
+        raise missing_file(location) from error
     except RowlakeError:
         raise
     except UNREADABLE as error:
@@ -42,7 +48,7 @@ def read_failure(location: str, error: Exception) -> RowlakeError:
     """
     cause = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, FileNotFoundError):
-        return CorruptTableError(location, "there is no such file")
+        return missing_file(location)
     if isinstance(error, MemoryError):
         cause = f"it claims to need more memory than is available ({cause})"
         return CorruptTableError(location, cause, advice=_NO_MEMORY)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rowlake.model.schema import Schema
+    from rowlake.model.task import NameMapping
 
 ORC_ID = b"iceberg.id"
 
@@ -58,13 +59,14 @@ NO_NAMES = Names({})
 
 
 def with_ids(
-    found: pa.Schema, table: Schema, name_mapping: str | None, *, by_position: bool
+    found: pa.Schema, table: Schema, name_mapping: NameMapping | None, *, by_position: bool
 ) -> FileSchema:
     """Return a file's schema with ids; `by_position` is for files without ids and mapping."""
-    if any(map(_has_id, found)):
+    ids_count = name_mapping is None or not name_mapping.over_ids
+    if ids_count and any(map(_has_id, found)):
         return FileSchema(found, inferred=False)
     if name_mapping is not None:
-        names = parse_name_mapping(name_mapping)
+        names = parse_name_mapping(name_mapping.text)
     elif by_position:
         return FileSchema(_positional(found, table), inferred=True)
     else:

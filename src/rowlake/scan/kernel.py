@@ -20,12 +20,14 @@ from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     import numpy as np
     from numpy.typing import NDArray
 
     from rowlake.model.task import FileTask, ScanContext, ScanTask
     from rowlake.scan.deletes import Deletes
+    from rowlake.scan.source import DataFileSource
 
 __all__ = ["live_rows", "output_schema", "picked_rows", "row_count", "scan_kernel"]
 
@@ -60,9 +62,7 @@ def live_rows(context: ScanContext, task: FileTask, deletes: Deletes, storage: S
 
 def row_count(context: ScanContext, task: FileTask, storage: Storage) -> int:
     """Return how many rows a file has by its own count, deleted ones included."""
-    with opened(
-        task.location, task.file_format, storage, context.table_schema, context.name_mapping
-    ) as source:
+    with _opened_data(context, task, storage) as source:
         return sum(unit.num_rows for unit in source.units)
 
 
@@ -73,9 +73,7 @@ def _file_batches(
     only: NDArray[np.int64] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     deletes = load_deletes(context, task, storage)
-    with opened(
-        task.location, task.file_format, storage, context.table_schema, context.name_mapping
-    ) as source:
+    with _opened_data(context, task, storage) as source:
         with reading(task.location):
             scan = FileScan(context, task, source, deletes, only)
         batches = scan.batches()
@@ -85,6 +83,19 @@ def _file_batches(
             if batch is None:
                 return
             yield batch
+
+
+def _opened_data(
+    context: ScanContext, task: FileTask, storage: Storage
+) -> AbstractContextManager[DataFileSource]:
+    return opened(
+        task.location,
+        task.file_format,
+        storage,
+        context.table_schema,
+        context.name_mapping,
+        shares_footer=True,
+    )
 
 
 def coalesced(batches: Iterable[pa.RecordBatch], batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -42,10 +42,8 @@ def leaves_of(source: pa.Field, numbers: range, target: pa.Field) -> set[int]:
 
 def converter(source: pa.Field, target: pa.Field, constants: Mapping[int, Any]) -> Converter | None:
     """Return what turns a file's arrays into the table's; None where they are the same."""
-    if type_name(target) == "variant" and children(source.type):
-        raise UnsupportedFeatureError(
-            f"Cannot read column {target.name}: variant is not supported yet."
-        )
+    if type_name(target) == "variant":
+        _validate_variant(source, target)
     if pt.is_struct(target.type) and pt.is_struct(source.type):
         return _struct_converter(source, target, constants)
     if pt.is_map(target.type):
@@ -55,6 +53,16 @@ def converter(source: pa.Field, target: pa.Field, constants: Mapping[int, Any]) 
     if children(source.type) or children(target.type):
         raise TypeMismatchError(f"{source.type} in the file, {target.type} in the table")
     return primitive_converter(source.type, target.type)
+
+
+def _validate_variant(source: pa.Field, target: pa.Field) -> None:
+    """Refuse variants that the table has as bytes, and those that the file has in parts."""
+    parts = {child.name for child in children(source.type)}
+    if parts and (not pt.is_struct(target.type) or "typed_value" in parts):
+        kind = "shredded variant" if "typed_value" in parts else "variant"
+        raise UnsupportedFeatureError(
+            f"Cannot read column {target.name}: {kind} is not supported yet."
+        )
 
 
 def default_of(field: pa.Field) -> pa.Scalar:

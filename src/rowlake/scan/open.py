@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import UnsupportedFeatureError
 from rowlake.scan.avro import AvroSource
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rowlake.model.schema import Schema
+    from rowlake.model.task import NameMapping
     from rowlake.scan.source import DataFileSource
     from rowlake.storage.files import Storage
 
@@ -33,24 +34,29 @@ def opened(
     file_format: str,
     storage: Storage,
     table: Schema,
-    name_mapping: str | None = None,
+    name_mapping: NameMapping | None = None,
     *,
     dictionaries: Sequence[str] = (),
+    shares_footer: bool = False,
 ) -> Iterator[DataFileSource]:
     """Open a data or delete file; `table` and `name_mapping` give ids to files without any.
 
-    The columns `dictionaries` may come as dictionaries, if the file stores them so.
+    The columns `dictionaries` may come as dictionaries, if the file stores them so. With
+    `shares_footer`, a Parquet footer is parsed once per process: for data files of tables, which
+    never change.
     """
     kind = _SOURCES.get(file_format.upper())
     if kind is None:
         raise UnsupportedFeatureError(
             f"Cannot read {location}: unsupported file format {file_format}"
         )
-    options = {"dictionaries": dictionaries} if kind is ParquetSource and dictionaries else {}
+    options: dict[str, Any] = {}
+    if kind is ParquetSource:
+        options = {"dictionaries": dictionaries, "shares_footer": shares_footer}
     kept: _KeptOpen | None = getattr(_here, "kept", None)
-    if kept is not None and not options:
+    if kept is not None and not dictionaries:
         key = (location, id(table), name_mapping)
-        yield kept.source(key, lambda: kind(location, storage, table, name_mapping))
+        yield kept.source(key, lambda: kind(location, storage, table, name_mapping, **options))
         return
     source = kind(location, storage, table, name_mapping, **options)
     try:

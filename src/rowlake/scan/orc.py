@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from rowlake.model.predicate import Predicate
     from rowlake.model.schema import Schema
+    from rowlake.model.task import NameMapping
     from rowlake.scan.project import Columns
     from rowlake.storage.files import Storage
 
@@ -40,7 +41,7 @@ class OrcSource:
     """One open ORC file."""
 
     def __init__(
-        self, location: str, storage: Storage, table: Schema, name_mapping: str | None
+        self, location: str, storage: Storage, table: Schema, name_mapping: NameMapping | None
     ) -> None:
         self.location = location
         with reading(location):

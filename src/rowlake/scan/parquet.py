@@ -1,4 +1,4 @@
-"""Parquet data files.
+"""Read Parquet data files.
 
 Units are row groups. One row group is asked for at a time, so that no more than its chunks are
 in memory; reading happens on the caller's thread, since tasks already fill the cores.
@@ -6,13 +6,16 @@ in memory; reading happens on the caller's thread, since tasks already fill the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowlake.scan.failures import guarded, reading
+from rowlake.scan.footers import counted, shared_footer
 from rowlake.scan.ids import with_ids
 from rowlake.scan.prune import may_match
+from rowlake.scan.shape import without_views
 from rowlake.scan.source import Unit
 from rowlake.scan.statistics import RowGroupStatistics
 from rowlake.storage.tally import count_read, is_counting
@@ -21,16 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from rowlake.model.predicate import Predicate
     from rowlake.model.schema import Schema
+    from rowlake.model.task import NameMapping
     from rowlake.scan.project import Columns
     from rowlake.storage.files import Storage
 
-# A footer is followed by its length and a magic number.
-_TAIL = 8
+_OPTIONS: dict[str, Any] = {"coerce_int96_timestamp_unit": "us", "arrow_extensions_enabled": False}
 # A page takes at least this many bytes, and counts its values in 31 bits.
 _LEAST_PAGE, _MOST_PAGE_ROWS = 8, 1 << 31
 
@@ -43,21 +45,30 @@ class ParquetSource:
         location: str,
         storage: Storage,
         table: Schema,
-        name_mapping: str | None,
+        name_mapping: NameMapping | None,
         *,
         dictionaries: Sequence[str] = (),
+        shares_footer: bool = False,
     ) -> None:
         self.location = location
         with reading(location):
             self._stream = storage.open_input(location)
-            self._file = _parquet_file(self._stream, dictionaries)
-            self.metadata = self._file.metadata
-            count_read(self.metadata.serialized_size + _TAIL)
-            found = self._file.schema_arrow
+            self.metadata = self._footer(storage, shared=shares_footer)
+            self._file = _parquet_file(self._stream, dictionaries, self.metadata)
+            found = pa.schema([without_views(field) for field in self._file.schema_arrow])
+            self._has_views = not found.equals(self._file.schema_arrow)
             self.units = self._row_groups()
             self.schema = with_ids(found, table, name_mapping, by_position=True)
         columns = self.metadata.schema
         self._paths = [columns.column(leaf).path for leaf in range(self.metadata.num_columns)]
+
+    def _footer(self, storage: Storage, *, shared: bool) -> pq.FileMetaData:
+        def parse() -> pq.FileMetaData:
+            return pq.ParquetFile(self._stream, **_OPTIONS).metadata
+
+        if shared:
+            return shared_footer(self.location, storage, self._stream, parse)
+        return counted(parse())
 
     def kept(self, leaves: frozenset[int]) -> frozenset[int]:
         """Return the leaves that come when these are asked for.
@@ -78,6 +89,8 @@ class ParquetSource:
         batches = self._file.iter_batches(
             batch_size=batch_rows, row_groups=[unit.index], columns=names, use_threads=False
         )
+        if self._has_views:
+            batches = (_without_views(batch) for batch in batches)
         return guarded(self.location, batches)
 
     def may_match(
@@ -107,12 +120,19 @@ class ParquetSource:
         return units
 
 
-def _parquet_file(stream: pa.NativeFile, dictionaries: Sequence[str]) -> pq.ParquetFile:
-    options = {"coerce_int96_timestamp_unit": "us", "arrow_extensions_enabled": False}
+def _parquet_file(
+    stream: pa.NativeFile, dictionaries: Sequence[str], footer: pq.FileMetaData
+) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(stream, read_dictionary=list(dictionaries), **options)
+        return pq.ParquetFile(
+            stream, metadata=footer, read_dictionary=list(dictionaries), **_OPTIONS
+        )
     except KeyError:  # no such columns, or not by these names
-        return pq.ParquetFile(stream, **options)
+        return pq.ParquetFile(stream, metadata=footer, **_OPTIONS)
+
+
+def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.cast(pa.schema([without_views(field) for field in batch.schema]))
 
 
 def _prefixes(path: str) -> list[str]:

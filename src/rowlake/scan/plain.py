@@ -2,7 +2,7 @@
 
 Comes in: pieces of files, the wanted columns and their target types. Goes out: batches of the
 task's schema. Nothing is resolved here: the footers were read when the tasks were made
-(`rowlake.verbs.plain_parquet`).
+(`rowlake.sources.plain_parquet`).
 """
 
 from __future__ import annotations

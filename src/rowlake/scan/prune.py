@@ -46,6 +46,8 @@ def _leaf_may_match(statistics: RowGroupStatistics, leaf: Leaf) -> NDArray[np.bo
     constant = statistics.constant(leaf)
     if constant is not None:
         return everywhere & bool(test(constant, leaf)[0].as_py())
+    if leaf.transform is not None:
+        return everywhere
     bounds = statistics.bounds(leaf)
     kept = everywhere if bounds is None else _TESTS[leaf.op](bounds, leaf)
     return statistics.may_hold(leaf, kept) if leaf.op in (Op.EQ, Op.IN) else kept

@@ -1,10 +1,10 @@
 """One data file, or a split of it, read to output batches.
 
 Comes in: an open file, the deletes that apply and the scan's context. Goes out: batches of the
-output schema, in file order, without deleted rows (or with them, marked) and without rows that
-the predicate does not select. Units that cannot match are not read; of the others, with a
-selective predicate, the predicate's columns are read first and the rest only where a row
-matched.
+output schema, in file order, without deleted rows (or with them, told apart by `_deleted`) and
+without rows that the predicate does not select. Units that cannot match are not read; of the
+others, with a selective predicate, the predicate's columns are read first and the rest only where a
+row matched.
 """
 
 from __future__ import annotations

@@ -28,6 +28,18 @@ def with_children(arrow_type: pa.DataType, below: Sequence[pa.Field]) -> pa.Data
     return pa.list_(below[0]) if pa.types.is_list(arrow_type) else arrow_type
 
 
+def without_views(field: pa.Field) -> pa.Field:
+    """Return a field with plain text and bytes in place of views, which Arrow cannot filter."""
+    below = children(field.type)
+    if below:
+        plain = [without_views(child) for child in below]
+        same = all(new.type == old.type for new, old in zip(plain, below, strict=True))
+        return field if same else field.with_type(with_children(field.type, plain))
+    if pa.types.is_string_view(field.type):
+        return field.with_type(pa.string())
+    return field.with_type(pa.binary()) if pa.types.is_binary_view(field.type) else field
+
+
 def leaf_count(field: pa.Field) -> int:
     """Return how many leaves a field has (a struct without fields has none)."""
     below = children(field.type)

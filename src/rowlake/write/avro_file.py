@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.codecs.avro_encode import container_header, encode_blocks, encode_rows, framed
+from rowlake.codecs.avro_container import container_header, framed
+from rowlake.codecs.avro_encode import encode_blocks, encode_rows
 from rowlake.model.schema import children
 from rowlake.write.arrow_metrics import ArrowMetrics
 from rowlake.write.avro_schema import avro_schema

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SURROGATES = (0xD800, 0xDFFF)
 LAST_CODE_POINT = 0x10FFFF
+INT_BITS = 32
 
 
 def encode_raw(value: Any, arrow_type: pa.DataType) -> bytes:
@@ -32,7 +33,10 @@ def encode_raw(value: Any, arrow_type: pa.DataType) -> bytes:
         return struct.pack("<f", value)
     if pa.types.is_float64(arrow_type):
         return struct.pack("<d", value)
-    is_narrow = pa.types.is_int32(arrow_type) or pa.types.is_date32(arrow_type)
+    # Bytes and shorts are kept as ints (`rowlake.model.values`).
+    is_narrow = pa.types.is_date32(arrow_type) or (
+        pa.types.is_integer(arrow_type) and arrow_type.bit_width <= INT_BITS
+    )
     return struct.pack("<i" if is_narrow else "<q", value)
 
 

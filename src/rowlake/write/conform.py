@@ -10,6 +10,7 @@ Raises `SchemaMismatchError` with the column and a sample value.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
     from rowlake.model.schema import Schema
 
 Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How values are read: the session's zone, and the number of the first row, where known."""
+
+    zone: str | None = None
+    first_row: int | None = None
+
+
+PLAIN = Reading()
 
 
 def conform(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
@@ -83,28 +95,34 @@ def _missing(wanted: pa.Field, length: int, path: Path) -> pa.Array:
     return pa.nulls(length, wanted.type)
 
 
+def cast_column(values: pa.Array, wanted: pa.Field, how: Reading) -> pa.Array:
+    """Return a column as the wanted type, by the same rule; nulls are not looked at."""
+    if values.type.equals(wanted.type):
+        return values
+    found = _cast(values, wanted, (wanted.name,), how)
+    return found if found.type.equals(wanted.type) else found.cast(wanted.type)
+
+
 def _fitted(values: pa.Array, wanted: pa.Field, path: Path) -> pa.Array:
     """Return values as the wanted type, checked for nulls."""
-    fitted = values if values.type.equals(wanted.type) else _cast(values, wanted, path)
-    if not fitted.type.equals(wanted.type):
-        fitted = fitted.cast(wanted.type)
+    fitted = cast_column(values, wanted, PLAIN)
     _validate_nulls(fitted, wanted, path)
     return fitted
 
 
-def _cast(values: pa.Array, wanted: pa.Field, path: Path) -> pa.Array:
+def _cast(values: pa.Array, wanted: pa.Field, path: Path, how: Reading) -> pa.Array:
     plain = decoded(values)
     if pa.types.is_null(plain.type):
         return pa.nulls(len(plain), wanted.type)
     if pa.types.is_struct(wanted.type) and pa.types.is_struct(plain.type):
-        return _cast_struct(plain, wanted, path)
+        return _cast_struct(plain, wanted, path, how)
     if pa.types.is_map(wanted.type) and pa.types.is_map(plain.type):
-        return _cast_map(plain, wanted, path)
+        return _cast_map(plain, wanted, path, replace(how, first_row=None))
     if pa.types.is_list(wanted.type) and _is_list(plain.type):
-        return _cast_list(plain, wanted, path)
+        return _cast_list(plain, wanted, path, replace(how, first_row=None))
     if type_name(wanted) == "uuid" and not pa.types.is_fixed_size_binary(plain.type):
         return uuids_from_text(plain, ".".join(path))
-    return cast_exactly(plain, wanted, ".".join(path))
+    return cast_exactly(plain, wanted, ".".join(path), zone=how.zone, first_row=how.first_row)
 
 
 def _is_list(arrow_type: pa.DataType) -> bool:
@@ -118,7 +136,7 @@ def _is_list(arrow_type: pa.DataType) -> bool:
     )
 
 
-def _cast_struct(values: pa.StructArray, wanted: pa.Field, path: Path) -> pa.Array:
+def _cast_struct(values: pa.StructArray, wanted: pa.Field, path: Path, how: Reading) -> pa.Array:
     fields = children(wanted.type)
     given = [child.name for child in values.type]
     places = _match_struct(given, fields, path)
@@ -132,7 +150,7 @@ def _cast_struct(values: pa.StructArray, wanted: pa.Field, path: Path) -> pa.Arr
         elif parts[place].type.equals(child.type):
             column = parts[place]
         else:
-            column = _cast(parts[place], child, below)
+            column = _cast(parts[place], child, below, how)
         columns.append(column if column.type.equals(child.type) else column.cast(child.type))
     mask = pc.invert(present) if values.null_count else None
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
@@ -146,26 +164,26 @@ def _match_struct(given: list[str], fields: list[pa.Field], path: Path) -> list[
     return _match(given, fields, path)
 
 
-def _cast_list(values: pa.Array, wanted: pa.Field, path: Path) -> pa.Array:
+def _cast_list(values: pa.Array, wanted: pa.Field, path: Path, how: Reading) -> pa.Array:
     element = children(wanted.type)[0]
     if not pa.types.is_list(values.type):
         values = values.cast(pa.list_(values.type.value_field))
     items, offsets = values.flatten(), _dense_offsets(values)
-    fitted = items if items.type.equals(element.type) else _cast(items, element, (*path, "element"))
+    fitted = (
+        items if items.type.equals(element.type) else _cast(items, element, (*path, "element"), how)
+    )
     return pa.ListArray.from_arrays(
         offsets, fitted, type=wanted.type, mask=values.is_null() if values.null_count else None
     )
 
 
-def _cast_map(values: pa.MapArray, wanted: pa.Field, path: Path) -> pa.Array:
+def _cast_map(values: pa.MapArray, wanted: pa.Field, path: Path, how: Reading) -> pa.Array:
     key, item = children(wanted.type)
-    as_list = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
-    entries = as_list.flatten()
-    keys, items = entries.field(0), entries.field(1)
-    fitted_keys = keys if keys.type.equals(key.type) else _cast(keys, key, (*path, "key"))
-    fitted = items if items.type.equals(item.type) else _cast(items, item, (*path, "value"))
+    keys, items = _entries(values)
+    fitted_keys = keys if keys.type.equals(key.type) else _cast(keys, key, (*path, "key"), how)
+    fitted = items if items.type.equals(item.type) else _cast(items, item, (*path, "value"), how)
     return pa.MapArray.from_arrays(
-        _dense_offsets(as_list),
+        _dense_offsets(values),
         fitted_keys,
         fitted,
         type=wanted.type,
@@ -173,9 +191,20 @@ def _cast_map(values: pa.MapArray, wanted: pa.Field, path: Path) -> pa.Array:
     )
 
 
-def _dense_offsets(values: pa.ListArray) -> pa.Array:
+def _entries(values: pa.MapArray) -> tuple[pa.Array, pa.Array]:
+    """Return the keys and the items of all maps, one after the other."""
+    present = values.filter(values.is_valid()) if values.null_count else values
+    if not len(present):
+        return present.keys.slice(0, 0), present.items.slice(0, 0)
+    first, last = present.offsets[0].as_py(), present.offsets[-1].as_py()
+    return present.keys.slice(first, last - first), present.items.slice(first, last - first)
+
+
+def _dense_offsets(values: pa.ListArray | pa.MapArray) -> pa.Array:
     """Return offsets into the flattened values (which lack what null lists may hide)."""
-    lengths = pc.fill_null(pc.list_value_length(values), 0)
+    lengths = pc.pairwise_diff(values.offsets)[1:]
+    if values.null_count:
+        lengths = pc.if_else(values.is_valid(), lengths, 0)
     ends = pc.cumulative_sum(lengths.cast(pa.int32()))
     return pa.concat_arrays([pa.array([0], pa.int32()), ends])
 
@@ -197,8 +226,7 @@ def _validate_nulls(values: pa.Array, wanted: pa.Field, path: Path) -> None:
         for child, part in zip(below, present.flatten(), strict=True):
             _validate_nulls(part, child, (*path, child.name))
     elif pa.types.is_map(wanted.type):
-        as_list = values.cast(pa.list_(pa.struct(below)))
-        keys, items = as_list.flatten().flatten()
+        keys, items = _entries(values)
         _validate_nulls(keys, below[0], (*path, "key"))
         _validate_nulls(items, below[1], (*path, "value"))
     else:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.model.file_layout import DEFAULT_LAYOUT
 from rowlake.model.files import Content
 from rowlake.model.properties import whole_number
 from rowlake.model.schema import FIELD_ID, Schema, children, field_id, type_name
@@ -26,6 +27,7 @@ from rowlake.secrets import redacted_repr
 from rowlake.write.locations import DataLocations, data_locations
 from rowlake.write.metrics_modes import TRUNCATE_16, MetricsMode, metrics_modes
 from rowlake.write.properties import (
+    AVRO_CODECS,
     MB,
     OrcOptions,
     ParquetOptions,
@@ -38,7 +40,9 @@ from rowlake.write.properties import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowlake.model.file_layout import FileLayout
     from rowlake.model.partition import PartitionSpec, SortField, SortOrder
+    from rowlake.model.row_rules import RowRule
     from rowlake.model.view import TableView
 
 FORMATS = {"parquet": "PARQUET", "orc": "ORC", "avro": "AVRO"}
@@ -81,6 +85,8 @@ class WriteContext:
     equality_ids: tuple[int, ...] = ()
     io_properties: Mapping[str, str] = field(default_factory=dict)
     task_number: int = 0
+    layout: FileLayout = DEFAULT_LAYOUT
+    rules: tuple[RowRule, ...] = ()
 
     __repr__ = redacted_repr
 
@@ -105,7 +111,7 @@ def write_context(
       inherited), for rewrites of v3 tables;
     - `properties`: win over the table's.
     """
-    merged = {**view.properties, **(properties or {})}
+    merged = {**view.write_properties, **(properties or {})}
     schema = _with_lineage(view) if row_lineage else view.schema
     _validate_types(schema)
     order = view.sort_orders.get(view.default_sort_order_id)
@@ -129,6 +135,8 @@ def write_context(
         if fanout is None
         else fanout,
         io_properties=dict(view.io_properties),
+        layout=view.layout,
+        rules=view.rules,
     )
 
 
@@ -203,14 +211,7 @@ def _reported_order(order: SortOrder | None, sort: str) -> int | None:
 
 
 def _avro_codec(properties: Mapping[str, str]) -> str:
-    codecs = {
-        "gzip": "deflate",
-        "uncompressed": "null",
-        "none": "null",
-        "zstd": "zstandard",
-        "snappy": "snappy",
-    }
-    return parse_choice(properties, "write.avro.compression-codec", codecs, "gzip")
+    return parse_choice(properties, "write.avro.compression-codec", AVRO_CODECS, "gzip")
 
 
 def _with_lineage(view: TableView) -> Schema:
@@ -239,22 +240,29 @@ def _validate_types(schema: Schema) -> None:
             )
 
 
-def stored_schema(schema: Schema) -> pa.Schema:
-    """Return the Arrow schema of data files: ids only, uuids typed, unknown columns left out."""
+def is_stored(found: pa.Field, layout: FileLayout) -> bool:
+    """Return whether files hold a top-level column: not one of unknown type."""
+    return not pa.types.is_null(found.type) and field_id(found) not in layout.unstored
+
+
+def stored_schema(schema: Schema, layout: FileLayout = DEFAULT_LAYOUT) -> pa.Schema:
+    """Return the Arrow schema of data files: ids only, uuids typed, names as files have them."""
+    names = layout.stored_names
     return pa.schema(
-        [_stored_field(found) for found in schema.arrow if not pa.types.is_null(found.type)]
+        [_stored_field(found, names) for found in schema.arrow if is_stored(found, layout)]
     )
 
 
-def _stored_field(found: pa.Field) -> pa.Field:
+def _stored_field(found: pa.Field, names: Mapping[int, str]) -> pa.Field:
     metadata = {FIELD_ID: found.metadata[FIELD_ID]}
-    return pa.field(found.name, _stored_type(found), found.nullable, metadata)
+    name = names.get(int(found.metadata[FIELD_ID]), found.name)
+    return pa.field(name, _stored_type(found, names), found.nullable, metadata)
 
 
-def _stored_type(found: pa.Field) -> pa.DataType:
+def _stored_type(found: pa.Field, names: Mapping[int, str]) -> pa.DataType:
     if type_name(found) == "uuid":
         return pa.uuid()
-    below = [_stored_field(child) for child in children(found.type)]
+    below = [_stored_field(child, names) for child in children(found.type)]
     if pa.types.is_struct(found.type):
         return pa.struct(below)
     if pa.types.is_map(found.type):

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rowlake.model.file_layout import operation_mark
 from rowlake.write.conform import conform
 from rowlake.write.output import TaskFiles
 from rowlake.write.partitions import split_by_partition
 from rowlake.write.rolling import ClusteredWriter, FanOutWriter
+from rowlake.write.rules import checked
 from rowlake.write.sort import sorted_runs
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def write_batches(
     try:
         bound = min(PIECE_BYTES, context.buffer_size_in_bytes)
         joined = pieces(batches, enough_rows, bound)
-        conformed = (conform(batch, context.schema) for batch in joined)
+        conformed = (checked(conform(batch, context.schema), context.rules) for batch in joined)
         if context.sort:
             for run in sorted_runs(conformed, context):
                 _write(context, files, run)
@@ -106,9 +108,8 @@ def remove_attempt(context: WriteContext, storage: Storage) -> list[str]:
     listing: names hold the operation's id. Not for writes that may have been committed.
     """
     found = storage.list(context.locations.data)
-    return storage.delete(
-        [each.location for each in found if context.operation_id in each.location]
-    )
+    mark = operation_mark(context.operation_id)
+    return storage.delete([each.location for each in found if mark in each.location])
 
 
 def remove_written(files: pa.Table, storage: Storage) -> list[str]:

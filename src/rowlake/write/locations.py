@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import mmh3
+
 from rowlake.errors import UnsupportedFeatureError
 from rowlake.write.properties import parse_flag
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 HASH_BITS = 20
 FOLDER_BITS = 4
 FOLDERS = 3
-MASK = 0xFFFFFFFF
 # File systems take 255 bytes in a name, S3 1024 in a whole key. Names are ASCII: they are escaped.
 LONGEST_NAME, LONGEST_PATH, LEAST_NAME = 255, 700, 24
 MARK_DIGITS = 16
@@ -92,28 +93,6 @@ def _shortened(name: str, longest: int) -> str:
 
 
 def _hash_folders(name: str) -> str:
-    bits = format(murmur3(name.encode()) & ((1 << HASH_BITS) - 1), f"0{HASH_BITS}b")
+    bits = format(mmh3.hash(name.encode(), signed=False) & ((1 << HASH_BITS) - 1), f"0{HASH_BITS}b")
     cuts = [bits[start : start + FOLDER_BITS] for start in range(0, FOLDERS * FOLDER_BITS, 4)]
     return "/".join([*cuts, bits[FOLDERS * FOLDER_BITS :]])
-
-
-def murmur3(data: bytes) -> int:
-    """Return the 32-bit Murmur3 hash (x86, seed 0) of a name."""
-    hashed = 0
-    whole = len(data) // 4 * 4
-    for start in range(0, whole, 4):
-        hashed ^= _mixed(int.from_bytes(data[start : start + 4], "little"))
-        hashed = (_rotated(hashed, 13) * 5 + 0xE6546B64) & MASK
-    hashed ^= _mixed(int.from_bytes(data[whole:], "little"))
-    hashed ^= len(data)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
-        hashed = ((hashed ^ (hashed >> shift)) * factor) & MASK
-    return hashed
-
-
-def _mixed(word: int) -> int:
-    return (_rotated(word * 0xCC9E2D51 & MASK, 15) * 0x1B873593) & MASK
-
-
-def _rotated(word: int, by: int) -> int:
-    return (word << by | word >> (32 - by)) & MASK

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.model.files import WRITTEN_FILES, Content
-from rowlake.model.transform import partition_path
+from rowlake.model.transform import hive_path, partition_path
 from rowlake.secrets import cause_without_secrets
 from rowlake.storage.failures import storage_failure
 from rowlake.storage.files import Storage
 from rowlake.write.avro_file import AvroFormat
-from rowlake.write.context import stored_schema
+from rowlake.write.context import is_stored, stored_schema
 from rowlake.write.orc_file import OrcFormat
 from rowlake.write.parquet_file import FileSummary, ParquetFormat
 
@@ -42,7 +42,13 @@ class TaskFiles:
     def __init__(self, context: WriteContext) -> None:
         self.context = context
         self.storage = Storage(context.io_properties)
-        self.schema = stored_schema(context.schema).with_metadata(_file_metadata(context))
+        stored = stored_schema(context.schema, context.layout)
+        self.schema = stored.with_metadata(_file_metadata(context))
+        self._places = [
+            place
+            for place, found in enumerate(context.schema.arrow)
+            if is_stored(found, context.layout)
+        ]
         self._format = _format_of(context, self.schema)
         self._attempt = uuid.uuid4().hex[:16]
         self._opened: list[str] = []
@@ -62,22 +68,26 @@ class TaskFiles:
         number = len(self._opened) + 1
         kind = "" if context.content is Content.DATA else "-deletes"
         name = (
-            f"{context.task_number:05d}-{self._attempt}-{context.operation_id}-{number:05d}"
+            f"{context.layout.name_prefix}{context.task_number:05d}-{self._attempt}-{context.operation_id}-{number:05d}"
             f"{kind}.{EXTENSIONS[context.file_format]}"
         )
-        folder = partition_path(context.spec, context.schema, key) if context.spec.fields else ""
+        path_of = hive_path if context.layout.has_hive_folders else partition_path
+        folder = path_of(context.spec, context.schema, key) if context.spec.fields else ""
         return context.locations.place(folder, name)
 
     def stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch of the table's schema as files hold it."""
         columns = [
-            column if column.type.equals(to.type) else column.cast(to.type)
-            for column, to in zip(self._stored_columns(batch), self.schema, strict=True)
+            self._stored_column(batch.column(place), to.type)
+            for place, to in zip(self._places, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _stored_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        return [column for column in batch.columns if not pa.types.is_null(column.type)]
+    def _stored_column(self, column: pa.Array, to: pa.DataType) -> pa.Array:
+        if column.type.equals(to):
+            return column
+        # A cast matches the fields of structs by name, and these have other names in files.
+        return column.view(to) if self.context.layout.stored_names else column.cast(to)
 
     def trial_size(self, batch: pa.RecordBatch) -> int:
         """Return how many bytes a file of these rows alone would take; nothing is written."""
@@ -174,4 +184,4 @@ def _format_of(context: WriteContext, schema: pa.Schema) -> ParquetFormat | OrcF
         return OrcFormat(schema, context.orc, context.metrics)
     if context.file_format == "AVRO":
         return AvroFormat(schema, context.avro_codec, context.metrics)
-    return ParquetFormat(schema, context.parquet, context.metrics)
+    return ParquetFormat(schema, context.parquet, context.metrics, ids=context.layout.ids)

@@ -1,7 +1,8 @@
 """One Parquet data file being written.
 
 Comes in: batches in the table's schema, one list of them per row group. Goes out: the file, and
-what its manifest entry says. Invariants: Parquet columns carry field ids; decimals up to 18
+what its manifest entry says. Invariants: Parquet columns carry field ids, unless the table's layout
+has none; decimals up to 18
 digits are integers; uuids have the UUID type; there is a page index.
 """
 
@@ -16,9 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowlake.errors import UnsupportedFeatureError
+from rowlake.model.schema import children, field_id
 from rowlake.write.encodings import Encodings, choose_encodings
 from rowlake.write.leaves import leaves_of
 from rowlake.write.metrics import Metrics, Tallies, parquet_metrics
+from rowlake.write.parquet_nulls import writable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,9 +48,15 @@ class ParquetFormat:
     """Opens the Parquet files of one task: the encodings chosen for the first serve all."""
 
     def __init__(
-        self, schema: pa.Schema, options: ParquetOptions, modes: Mapping[int, MetricsMode]
+        self,
+        schema: pa.Schema,
+        options: ParquetOptions,
+        modes: Mapping[int, MetricsMode],
+        *,
+        ids: frozenset[int] | None = None,
     ) -> None:
         self.schema, self.options, self.modes = schema, options, modes
+        self._written_schema = schema if ids is None else with_ids(schema, ids)
         self.leaves = leaves_of(schema)
         self._encodings: Encodings | None = None
 
@@ -59,7 +68,7 @@ class ParquetFormat:
             self._encodings = choose_encodings(self.leaves, sample, rows, self.options.dictionary)
         rows = sum(map(len, first))
         settings = writer_settings(self.options, self.leaves, self._encodings, rows)
-        writer = pq.ParquetWriter(stream, self.schema, **settings)
+        writer = pq.ParquetWriter(stream, self._written_schema, **settings)
         if self.schema.metadata:  # without Arrow's own schema, pyarrow drops these
             writer.add_key_value_metadata(self.schema.metadata)
         return ParquetFile(self, writer, stream)
@@ -80,7 +89,7 @@ class ParquetFile:
     def write(self, batches: list[pa.RecordBatch]) -> None:
         """Write one row group; the batches have the columns of the stored schema."""
         self._tallies.add([batch.columns for batch in batches])
-        table = pa.Table.from_batches(batches)
+        table = pa.Table.from_batches(map(writable, batches))
         self._writer.write_table(table, row_group_size=max(len(table), 1))
 
     def close(self) -> FileSummary:
@@ -158,3 +167,21 @@ def _bloom_size(wanted: BloomFilter, rows: int, options: ParquetOptions) -> dict
     per_value = -BITS_PER_HASH / math.log(1 - wanted.fpp ** (1 / BITS_PER_HASH))
     most = max(int(bits / per_value), 1)
     return {"ndv": min(wanted.ndv or max(rows, 1), most), "fpp": wanted.fpp}
+
+
+def with_ids(schema: pa.Schema, ids: frozenset[int]) -> pa.Schema:
+    """Return a schema with these field ids alone."""
+    return pa.schema([_with_ids(found, ids) for found in schema], metadata=schema.metadata)
+
+
+def _with_ids(found: pa.Field, ids: frozenset[int]) -> pa.Field:
+    below = [_with_ids(child, ids) for child in children(found.type)]
+    kind = found.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct(below)
+    elif pa.types.is_map(kind):
+        kind = pa.map_(*below)
+    elif below:
+        kind = pa.list_(below[0])
+    metadata = found.metadata if field_id(found) in ids else None
+    return pa.field(found.name, kind, found.nullable, metadata)

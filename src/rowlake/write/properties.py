@@ -35,6 +35,13 @@ ORC_CODECS = {
     "lz4": "lz4",
     "zstd": "zstd",
 }
+AVRO_CODECS = {
+    "gzip": "deflate",
+    "uncompressed": "null",
+    "none": "null",
+    "zstd": "zstandard",
+    "snappy": "snappy",
+}
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 
 from rowlake.errors import CorruptTableError
 from rowlake.model.partition import PartitionField, PartitionSpec
+from rowlake.model.task import NameMapping
 from tests.scanning import field, file_task, scan, scanned, schema, table_of, write_parquet
 
 INT, LONG, TEXT = pa.int32(), pa.int64(), pa.string()
@@ -282,7 +283,7 @@ MAPPED = schema(
 
 @pytest.mark.spec("Column Projection: name mapping")
 def test_files_without_ids_are_read_by_name_mapping(tmp_path) -> None:
-    assert scan(MAPPED, plain_file(tmp_path), name_mapping=MAPPING) == [
+    assert scan(MAPPED, plain_file(tmp_path), name_mapping=NameMapping(MAPPING)) == [
         {
             "id": 1,
             "p": "f",
@@ -296,7 +297,7 @@ def test_files_without_ids_are_read_by_name_mapping(tmp_path) -> None:
 @pytest.mark.spec("Column Projection: partition values before name mapping")
 def test_partition_values_win_over_a_mapped_column(tmp_path) -> None:
     task = file_task(plain_file(tmp_path), spec_id=3, partition={1000: "part", 1001: 0})
-    (row,) = scan(MAPPED, task, specs={3: SPEC}, name_mapping=MAPPING)
+    (row,) = scan(MAPPED, task, specs={3: SPEC}, name_mapping=NameMapping(MAPPING))
     assert row["p"] == "part"
 
 
@@ -314,7 +315,7 @@ def test_files_without_ids_and_mapping_go_by_position(tmp_path) -> None:
 
 def test_a_mapping_that_is_none_is_refused(tmp_path) -> None:
     with pytest.raises(CorruptTableError, match="name-mapping"):
-        scan(MAPPED, plain_file(tmp_path), name_mapping="{nope")
+        scan(MAPPED, plain_file(tmp_path), name_mapping=NameMapping("{nope"))
 
 
 def test_a_file_with_some_ids_does_not_use_the_mapping(tmp_path) -> None:
@@ -323,7 +324,7 @@ def test_a_file_with_some_ids_does_not_use_the_mapping(tmp_path) -> None:
         tmp_path / "f.parquet", pa.Table.from_pylist([{"a": 1, "p": "x"}], schema=arrow)
     )
     table = schema(field("id", INT, 1), field("p", TEXT, 2))
-    assert scan(table, path, name_mapping=MAPPING) == [{"id": 1, "p": None}]
+    assert scan(table, path, name_mapping=NameMapping(MAPPING)) == [{"id": 1, "p": None}]
 
 
 def test_projection_may_prune_nested_fields(tmp_path) -> None:

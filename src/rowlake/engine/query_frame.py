@@ -1,0 +1,62 @@
+"""A query's DataFrame whose actions raise rowlake's errors. Imports pyspark.
+
+A query runs when its rows are asked for. What Spark raises then is translated, as it is for
+statements that run at once. DataFrames made of this one are Spark's own.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.classic.dataframe import DataFrame
+
+from rowlake.engine.quiet import quiet_refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Plainly = Callable[[Exception], Exception | None]
+
+_ACTIONS = (
+    *("collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty", "show"),
+    *("tail", "take", "toArrow", "toLocalIterator", "toPandas"),
+)
+
+
+class QueryFrame(DataFrame):  # type: ignore[misc] # PySpark is not looked into
+    """A DataFrame of a classic session; `plainly` gives the error to raise for one of Spark's."""
+
+    def __new__(cls, *_: Any) -> QueryFrame:
+        """Make one without the base's help, which would make a plain one."""
+        return object.__new__(cls)
+
+    def __init__(self, frame: Any, plainly: Plainly) -> None:
+        super().__init__(frame._jdf, frame.sparkSession)
+        self._plainly = plainly
+
+
+def _translating(name: str) -> Any:
+    action = getattr(DataFrame, name)
+
+    @wraps(action)
+    def run(self: QueryFrame, *args: Any, **options: Any) -> Any:
+        try:
+            with quiet_refusals():
+                return action(self, *args, **options)
+        except Exception as error:
+            found = self._plainly(error)
+            if found is None:
+                raise
+            raise found from None
+
+    return run
+
+
+for _name in _ACTIONS:
+    setattr(QueryFrame, _name, _translating(_name))
+
+
+def raising_plainly(frame: Any, plainly: Plainly) -> Any:
+    """Return a query's DataFrame that raises rowlake's errors; one of Spark Connect as it is."""
+    return QueryFrame(frame, plainly) if type(frame) is DataFrame else frame
