@@ -29,15 +29,19 @@ _WIDE = decimal.Context(prec=100)
 
 @dataclass(frozen=True)
 class ComparedColumn:
-    """A resolved column: its path in the table's own spelling, and its field."""
+    """A resolved column: its path in the table's own spelling, and its field.
+
+    With a `transform`, what it makes of the column, and the field is that of the result.
+    """
 
     path: tuple[str, ...]
     field: pa.Field
     zone: str | None = None
+    transform: str | None = None
 
     def leaf(self, op: Op, *values: Any) -> Leaf:
         """Return a test of this column."""
-        return Leaf(self.path, op, values)
+        return Leaf(self.path, op, values, transform=self.transform)
 
     @property
     def not_null(self) -> Leaf:

@@ -1,4 +1,4 @@
-"""One SQL condition over one table, as `Table.df(where=…)` takes it.
+"""One SQL condition over one table, as a predicate.
 
 Comes in: the text of a condition. Goes out: what of it can be said as a predicate, and whether
 that is all of it; what cannot be said is left to Spark.
@@ -39,9 +39,7 @@ def pushed_condition(
     names = NameRules(case_sensitive, zone)
 
     def resolve(path: tuple[str, ...]) -> ComparedColumn | None:
-        if qualifier is not None and len(path) > 1 and names.same(path[0], qualifier):
-            path = path[1:]
-        return find_column(schema, path, names)
+        return find_column(schema, _unqualified(path, names, qualifier), names)
 
     reader = ConditionReader(resolve, {})
     read = [reader.read(part) for part in conjuncts(tokens)]
@@ -50,21 +48,28 @@ def pushed_condition(
     return Pushed(conjunction(*(part.predicate for part in known)) if known else TRUE, exact)
 
 
+def _unqualified(path: tuple[str, ...], names: NameRules, qualifier: str | None) -> tuple[str, ...]:
+    is_qualified = qualifier is not None and len(path) > 1 and names.same(path[0], qualifier)
+    return path[1:] if is_qualified else path
+
+
 def columns_in(text: str, schema: Schema) -> list[str]:
     """Return the top-level columns that a condition may read: all that it names anywhere."""
     words = {token.value.lower() for token in Lexer(text).all() if token.is_name}
     return [name for name in schema.arrow.names if name.lower() in words]
 
 
-def unknown_columns(text: str, schema: Schema) -> list[tuple[str, ...]]:
+def unknown_columns(
+    text: str, schema: Schema, names: NameRules, qualifier: str
+) -> list[tuple[str, ...]]:
     """Return what stands where comparisons have columns, but is none of the table's.
 
     Only what a pushed condition could say is looked at; names elsewhere are not found here.
     """
     missed: list[tuple[str, ...]] = []
-    names = NameRules()
 
     def resolve(path: tuple[str, ...]) -> ComparedColumn | None:
+        path = _unqualified(path, names, qualifier)
         found = find_column(schema, path, names)
         if found is None:
             missed.append(path)

@@ -10,7 +10,7 @@ is dropped, of an OR all must be said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from rowlake.conditions.comparisons import ComparedColumn, compare, is_boolean, is_floating, is_text
@@ -25,6 +25,7 @@ from rowlake.conditions.token_groups import (
     split_commas,
     unwrapped,
 )
+from rowlake.conditions.transform_calls import transform_call, transformed
 from rowlake.model.predicate import (
     FALSE,
     MAX_NESTING,
@@ -114,8 +115,13 @@ class ConditionReader:
         return test(left, right, negated) if test else None
 
     def _column(self, tokens: Sequence[Token]) -> ComparedColumn | None:
-        path = column_path(unwrapped(tokens))
-        return self.resolve(path) if path else None
+        tokens = unwrapped(tokens)
+        path = column_path(tokens)
+        if path:
+            return self.resolve(path)
+        call = transform_call(tokens)
+        inner = None if call is None else self._column(call.argument)
+        return None if call is None or inner is None else transformed(inner, call.transform)
 
     def _literal(self, tokens: Sequence[Token]) -> Literal | None:
         return literal_of(unwrapped(tokens), self.arguments)
@@ -268,7 +274,7 @@ def _merged(predicate: Predicate, kind: type[And] | type[Or], one: Op, many: Op)
     parts = predicate.parts if isinstance(predicate, kind) else ()
     values: dict[tuple[str, ...], dict[Any, None]] = {}
     for part in parts:
-        if isinstance(part, Leaf) and part.op is one:
+        if isinstance(part, Leaf) and part.op is one and part.transform is None:
             values.setdefault(part.path, {})[part.value] = None
     several = {path for path, found in values.items() if len(found) > FEW_TESTS}
     if not several:
@@ -276,8 +282,14 @@ def _merged(predicate: Predicate, kind: type[And] | type[Or], one: Op, many: Op)
     lists = [Leaf(path, many, tuple(values[path])) for path in values if path in several]
     return (disjunction if kind is Or else conjunction)(
         *lists,
-        *(p for p in parts if not (isinstance(p, Leaf) and p.op is one and p.path in several)),
+        *(p for p in parts if not _is_listed(p, one, several)),
     )
+
+
+def _is_listed(part: Predicate, op: Op, paths: Set[tuple[str, ...]]) -> bool:
+    if not isinstance(part, Leaf) or part.op is not op:
+        return False
+    return part.transform is None and part.path in paths
 
 
 _IN_GROUPS = (

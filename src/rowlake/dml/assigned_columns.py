@@ -7,7 +7,7 @@ the other fields of the row's struct; of a null struct they are null.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rowlake.conditions.column_lookup import find_column
@@ -31,10 +31,16 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Assigned:
-    """A column with the texts that it, or fields of it, are set to (by path below the column)."""
+    """A column with the texts that it, or fields of it, are set to (by path below the column).
+
+    `structs`, by path too: a struct that is null stays so where this text is also null.
+    `fills`: fields that the structs of a value lack become null; else they are an error.
+    """
 
     column: TargetColumn
     values: Mapping[Path, str]
+    structs: Mapping[Path, str] = field(default_factory=dict)
+    fills: bool = False
 
     @property
     def plain(self) -> str | None:
@@ -43,7 +49,7 @@ class Assigned:
 
     @property
     def texts(self) -> list[str]:
-        """All texts, as written."""
+        """All texts of new values, as written."""
         return list(self.values.values())
 
 
@@ -100,15 +106,17 @@ def default_text(column: TargetColumn) -> str:
 def stored_text(found: Assigned, types: Mapping[str, str], target: RowTarget) -> str:
     """Return the new value of a column in its type; `types` has Spark's type of every text."""
     if found.plain is not None:
-        return _checked(found.column, found.plain, types[found.plain], target)
-    field = target.view.schema.arrow.field(found.column.name)
+        return _checked(found.column, found.plain, types[found.plain], target, fills=found.fills)
+    kind = target.view.schema.arrow.field(found.column.name).type
     base = f"{quote(target.visible)}.{quote(found.column.name)}"
-    kind = parse_type(found.column.type)
-    return _struct_text(base, field.type, kind, (), found, types, target)
+    return _struct_text(base, kind, parse_type(found.column.type), (), found, types, target)
 
 
-def _checked(column: TargetColumn, text: str, source_type: str, target: RowTarget) -> str:
-    value = converted(f"({text})", source_type, column, target.assigning)
+def _checked(
+    column: TargetColumn, text: str, source_type: str, target: RowTarget, *, fills: bool = False
+) -> str:
+    assigning = replace(target.assigning, whole_structs=not fills)
+    value = converted(f"({text})", source_type, column, assigning)
     if column.required and text.strip().upper() == "NULL":
         raise SchemaMismatchError(
             f"Cannot set column {column.name} of {target.view.name} to null: it is required.",
@@ -142,4 +150,6 @@ def _struct_text(
         else:
             value = inner
         parts.append(f"{string_literal(child.name)}, {value}")
-    return f"named_struct({', '.join(parts)})"
+    made = f"named_struct({', '.join(parts)})"
+    given = found.structs.get(path)
+    return made if given is None else f"IF({base} IS NULL AND {given} IS NULL, NULL, {made})"

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.conditions.pushed import pushed_condition
 from rowlake.dml.join_sides import refuse_random
 from rowlake.dml.target import row_target
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
-from rowlake.maintain.autopilot.auto import tidied
 from rowlake.prune.bind import bind
-from rowlake.query.lookup import names_without_spark
-from rowlake.query.run import run_query
-from rowlake.rowlevel.change import change_rows, find_again
+from rowlake.query.row_condition import RowCondition, pushed_rows, rows_where
+from rowlake.rowlevel.change import change_rows
 from rowlake.rowlevel.delete import Selection, run_delete
 from rowlake.rowlevel.equality_writes import blind_delete
 from rowlake.rowlevel.explain import explain_change, explain_truncate
 from rowlake.rowlevel.strategy import Deletes, deletes_of
-from rowlake.sqltext.lexer import quote, quote_parts, readable
+from rowlake.sqltext.lexer import readable
 from rowlake.verbs.write import truncate
 
 if TYPE_CHECKING:
-    from rowlake.conditions.reader import Pushed
     from rowlake.dml.operations import Delete
     from rowlake.dml.target import RowTarget
     from rowlake.model.handle import TableHandle
@@ -30,26 +26,25 @@ if TYPE_CHECKING:
     from rowlake.model.result import Result
     from rowlake.query.lookup import TableLookup
     from rowlake.rowlevel.runner import Run, T
-    from rowlake.sqltext.names import NameRules
 
 
 def delete_rows(
-    lookup: TableLookup, operation: Delete, arguments: Any, **options: Any
+    lookup: TableLookup, operation: Delete, arguments: Any, options: dict[str, Any]
 ) -> tuple[TableHandle, Result]:
     """Run a DELETE on a table of the lake or a branch of one."""
     target = row_target(lookup, operation, "delete from", options)
     where = operation.where
     if where is None:
-        landed, result = truncate(target.handle, target.options)
-    elif _is_blind(target):
+        return truncate(target.handle, target.options)
+    if _is_blind(target):
         predicate = _blind_predicate(target, where, arguments)
-        landed, result = blind_delete(target.handle, predicate, target.options)
-    else:
-        landed, result = _deleted(target, operation, arguments, change_rows)
-    return tidied(landed, target.engine, result), result
+        return blind_delete(target.handle, predicate, target.options)
+    return _deleted(target, operation, arguments, change_rows)
 
 
-def explain_delete(lookup: TableLookup, operation: Delete, arguments: Any, **options: Any) -> Plan:
+def explain_delete(
+    lookup: TableLookup, operation: Delete, arguments: Any, options: dict[str, Any]
+) -> Plan:
     """Return what a DELETE would do."""
     if options.get("deletes") == Deletes.EQUALITY.value:
         raise UnsupportedFeatureError(
@@ -65,12 +60,8 @@ def explain_delete(lookup: TableLookup, operation: Delete, arguments: Any, **opt
 def _deleted(target: RowTarget, operation: Delete, arguments: Any, run: Run[T]) -> T:
     if isinstance(operation.where, str):
         refuse_random(operation.where, "the condition of DELETE")
-
-    def find(handle: TableHandle) -> T:
-        selection = _selection(target.at(handle), operation, arguments)
-        return run_delete(handle, target.engine, selection, target.options, run)
-
-    return find_again(target.handle, find, target.options)
+    selection = _selection(target, operation, arguments)
+    return run_delete(target.handle, target.engine, selection, target.options, run)
 
 
 def _selection(target: RowTarget, operation: Delete, arguments: Any) -> Selection:
@@ -78,34 +69,24 @@ def _selection(target: RowTarget, operation: Delete, arguments: Any) -> Selectio
     assert where is not None
     if not isinstance(where, str):
         return Selection(bind(where, view.schema))
-    where = target.short(where, names_without_spark(target.engine))
-    pushed = _pushed(target, where)
+    condition = _condition(target, where)
+    pushed = pushed_rows(target.engine, condition)
     predicate = bind(pushed.predicate, view.schema)
     if pushed.exact and not arguments:
         return Selection(predicate)
-    frame = run_query(
+    frame = rows_where(
         target.lookup,
-        f"{operation.with_clause}SELECT `_file`, `_pos` FROM {quote_parts(operation.name)} "
-        f"AS {quote(target.visible)} WHERE {where}",
+        operation.name,
+        condition,
+        ("`_file`", "`_pos`"),
         arguments,
+        with_clause=operation.with_clause,
     )
     return Selection(predicate, frame, view.snapshot_id)
 
 
-def _pushed(target: RowTarget, where: str) -> Pushed:
-    """Return what a condition says as a predicate; Spark is started only where that is not all."""
-    found = _said(target, where, names_without_spark(target.engine))
-    return found if found.exact or target.engine.has_session else _said(target, where, target.names)
-
-
-def _said(target: RowTarget, where: str, names: NameRules) -> Pushed:
-    return pushed_condition(
-        where,
-        target.view.schema,
-        zone=names.zone,
-        case_sensitive=names.case_sensitive,
-        qualifier=target.visible,
-    )
+def _condition(target: RowTarget, where: str) -> RowCondition:
+    return RowCondition(where, target.view.schema, target.visible, target.written)
 
 
 # --- without reading the table
@@ -120,7 +101,7 @@ def _blind_predicate(target: RowTarget, where: str | Predicate, arguments: Any) 
     """Return a condition as a predicate, all of it, so that no row has to be looked at."""
     if not isinstance(where, str):
         return where
-    pushed = _pushed(target, target.short(where, names_without_spark(target.engine)))
+    pushed = pushed_rows(target.engine, _condition(target, where))
     if not pushed.exact or arguments:
         raise InvalidStatementError(
             f"Cannot delete from {target.handle.name} with deletes='equality' where {where}: "

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.conditions.whole import whole_condition
 from rowlake.dml.options import for_write
+from rowlake.dml.python_arguments import condition_of
 from rowlake.maintain.autopilot.auto import tidied
+from rowlake.query.row_condition import whole_condition
 from rowlake.verbs import write
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ def append_rows(
 ) -> tuple[TableHandle, Result]:
     """Add rows."""
     handle, chosen = for_write(handle, engine, options)
+    done = write.is_done(handle, chosen, "append")
+    if done is not None:
+        return handle, done
     landed, result = write.append(handle, engine, rows, chosen)
     return tidied(landed, engine, result), result
 
@@ -42,18 +46,23 @@ def overwrite_rows(
 ) -> tuple[TableHandle, Result]:
     """Replace all rows, those that a filter selects, or (dynamic) the partitions hit."""
     handle, chosen = for_write(handle, engine, options)
-    predicate = (
-        None
-        if where is None
-        else whole_condition(
-            where,
-            handle.view().schema,
-            f"Cannot overwrite {handle.name}",
-            " Use DELETE and append for anything else.",
-        )
-    )
+    done = write.is_done(handle, chosen, "overwrite")
+    if done is not None:
+        return handle, done
+    predicate = None if where is None else _replaced(handle, engine, where, chosen)
     landed, result = write.overwrite(handle, engine, rows, chosen, where=predicate, dynamic=dynamic)
     return tidied(landed, engine, result), result
+
+
+def _replaced(
+    handle: TableHandle, engine: Engine, where: str | Predicate, options: write.WriteOptions
+) -> Predicate:
+    """Return which rows an overwrite replaces."""
+    if isinstance(where, str):
+        where = condition_of(where, "where") or ""
+    view = write.view_for_write(handle, options.branch)
+    advice = " Use DELETE and append for anything else."
+    return whole_condition(engine, handle, view.schema, where, "overwrite", advice)
 
 
 def truncate_rows(
@@ -61,5 +70,8 @@ def truncate_rows(
 ) -> tuple[TableHandle, Result]:
     """Remove all rows; metadata only."""
     handle, chosen = for_write(handle, engine, options)
+    done = write.is_done(handle, chosen, "truncate")
+    if done is not None:
+        return handle, done
     landed, result = write.truncate(handle, chosen)
     return tidied(landed, engine, result), result

@@ -20,7 +20,6 @@ from rowlake.sqltext.names import NameRules
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_READING = ("FROM", "JOIN", "TABLE")
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "EXISTS")
 # Functions of no column that give every row of a statement the same value.
 _STEADY = frozenset({"CURRENT_DATE", "CURRENT_TIMESTAMP", "NOW", "CAST", "DATE", "TIMESTAMP"})
@@ -181,26 +180,3 @@ def _dotted(tokens: Sequence[Token]) -> Iterator[tuple[str, ...]]:
         at += 1
         if at >= len(tokens) or tokens[at].text != "(" or len(parts) > 1:
             yield tuple(parts)
-
-
-def requalified(text: str, name: Sequence[str], visible: str, names: NameRules) -> str:
-    """Return a text in which columns qualified by a table's full name go by its short one.
-
-    What a subquery reads (`FROM ns.t.snapshots`) is no column.
-    """
-    if len(name) < 2:
-        return text
-    tokens = Lexer(text).all()
-    width = 2 * len(name)
-    edits = []
-    for at in range(len(tokens) - width):
-        some = tokens[at : at + width + 1]
-        dotted = all(token.text == "." for token in some[1::2]) and some[-1].is_name
-        before = at > 0 and (tokens[at - 1].text == "." or tokens[at - 1].word in _READING)
-        same = all(
-            token.is_name and names.same(token.value, part)
-            for token, part in zip(some[::2], name, strict=False)
-        )
-        if dotted and same and not before:
-            edits.append((some[0].start, some[width - 2].end, quote(visible)))
-    return spliced(text, edits) if edits else text

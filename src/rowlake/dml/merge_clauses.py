@@ -10,21 +10,26 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rowlake.catalog.views import keeps_views
 from rowlake.dml.assigned_columns import Assigned, assigned_columns, default_text
 from rowlake.dml.join_sides import Side, Sides, refuse_random
 from rowlake.dml.operations import Action, When
+from rowlake.dml.struct_fields import FieldValues, field_values
 from rowlake.errors import InvalidStatementError, SchemaMismatchError
+from rowlake.query.lookup import setting
 from rowlake.sqltext.lexer import Lexer, quote
+from rowlake.sqltext.types import parse_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rowlake.conditions.store_assignment import TargetColumn
     from rowlake.dml.merge_source import MergeSource
     from rowlake.dml.operations import Clause, Merge
     from rowlake.dml.target import RowTarget
-    from rowlake.model.handle import TableHandle
 
 _SOURCE = "__source"
+_COERCES = "spark.sql.mergeNestedTypeCoercion.enabled"
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,6 @@ class Merging:
     with_clause: str
     arguments: Any
     reads_target: bool = False
-
-    def at(self, handle: TableHandle) -> Merging:
-        """Return the same MERGE into the target as it is in other metadata."""
-        return replace(self, target=self.target.at(handle))
 
     def of(self, when: When) -> list[MergeClause]:
         """Return the clauses for some rows, in their order."""
@@ -88,8 +89,7 @@ def prepared(target: RowTarget, statement: Merge, source: MergeSource, arguments
         _clause(
             _rewritten(clause, partial(_scoped, target.short, clause.when, sides)),
             target,
-            sides,
-            evolves=statement.schema_evolution,
+            _Source(sides, source, evolves=statement.schema_evolution),
         )
         for clause in statement.clauses
     )
@@ -117,11 +117,25 @@ def _reads_target(statement: Merge, target: RowTarget, source: MergeSource) -> b
     texts = [statement.on]
     for clause in statement.clauses:
         texts += [clause.condition or "", *(each.value for each in clause.assignments or ())]
-    queries += [statement.with_clause, *(text for text in texts if "select" in text.lower())]
+    nested = [text for text in texts if "select" in text.lower()]
+    queries += [statement.with_clause, *nested]
     names = {
         token.value.lower() for text in queries for token in Lexer(text).all() if token.is_name
     }
-    return target.handle.identifier[-1].lower() in names
+    return target.handle.identifier[-1].lower() in names or _by_view(
+        names, target, has_subqueries=bool(nested)
+    )
+
+
+def _by_view(names: set[str], target: RowTarget, *, has_subqueries: bool) -> bool:
+    """Return whether a name may be that of a view which reads the target."""
+    identifier, lookup = tuple(target.handle.identifier), target.lookup
+    views = lookup.workspace.session.views.values()
+    if any(view.name[-1].lower() in names and identifier in view.tables for view in views):
+        return True
+    # The source has been read by now; which views of the catalog subqueries read is not known.
+    of_catalog = any(view.shown is None for view in lookup.views)
+    return of_catalog or (has_subqueries and keeps_views(lookup.workspace.catalog))
 
 
 def source_name(statement: Merge) -> str:
@@ -169,10 +183,39 @@ def _rewritten(clause: Clause, rewrite: Callable[[str], str]) -> Clause:
     return replace(clause, condition=condition, assignments=changed)
 
 
-def _clause(clause: Clause, target: RowTarget, sides: Sides, *, evolves: bool) -> MergeClause:
+@dataclass(frozen=True)
+class _Source:
+    """What `*` takes values from; `evolves`: the source need not have all columns and fields."""
+
+    sides: Sides
+    rows: MergeSource
+    evolves: bool
+
+    def may_lack_fields(self, target: RowTarget) -> bool:
+        """Return whether structs of the source may lack fields of the target's."""
+        return self.evolves or _coerces(target)
+
+    def fills(self, target: RowTarget, action: Action) -> bool:
+        """Return whether fields that a value lacks become null, where they cannot be kept."""
+        return (action is Action.INSERT and self.evolves) or _coerces(target)
+
+    def values(self, text: str, name: str, column: TargetColumn, target: RowTarget) -> FieldValues:
+        """Return what a column, or fields of it, are set to by UPDATE SET *."""
+        if "<" not in column.type or not self.may_lack_fields(target):
+            return FieldValues({(): text}, {})
+        given, held = parse_type(self.rows.types[name]), parse_type(column.type)
+        return field_values(text, given, held, target.names)
+
+
+def _coerces(target: RowTarget) -> bool:
+    """Return whether Spark's own setting lets structs lack fields."""
+    return setting(target.engine, _COERCES, "false").lower() == "true"
+
+
+def _clause(clause: Clause, target: RowTarget, source: _Source) -> MergeClause:
     found: list[Assigned] = []
     if clause.assignments is None:
-        found = _star(clause, target, sides, evolves=evolves)
+        found = _star(clause, target, source)
     elif clause.action is not Action.DELETE:
         found = assigned_columns(clause.assignments, target)
     if clause.action is Action.INSERT and any(each.plain is None for each in found):
@@ -182,11 +225,14 @@ def _clause(clause: Clause, target: RowTarget, sides: Sides, *, evolves: bool) -
         )
     if clause.action is Action.INSERT:
         found = _complete(found, target)
+    if any("<" in each.column.type for each in found):
+        fills = source.fills(target, clause.action)
+        found = [replace(each, fills=fills) for each in found]
     return MergeClause(clause.when, clause.action, clause.condition, tuple(found))
 
 
-def _star(clause: Clause, target: RowTarget, sides: Sides, *, evolves: bool) -> list[Assigned]:
-    found = []
+def _star(clause: Clause, target: RowTarget, source: _Source) -> list[Assigned]:
+    found, sides = [], source.sides
     for column in target.columns:
         alike = [name for name in sides.source.columns if target.names.same(name, column.name)]
         if len(alike) > 1:
@@ -196,8 +242,12 @@ def _star(clause: Clause, target: RowTarget, sides: Sides, *, evolves: bool) -> 
             )
         if alike:
             text = f"{quote(sides.source.qualifier or '')}.{quote(alike[0])}"
-            found.append(Assigned(column, {(): text}))
-        elif not evolves:
+            inserts = clause.action is Action.INSERT
+            given = FieldValues({(): text}, {})
+            if not inserts:
+                given = source.values(text, alike[0], column, target)
+            found.append(Assigned(column, given.values, given.structs))
+        elif not source.evolves:
             raise InvalidStatementError(
                 f"{clause.action.value} * of the MERGE into {target.view.name} needs every column, "
                 f"and the source has none called {column.name}. Name the columns instead."

@@ -15,6 +15,7 @@ from rowlake.dml.merge_clauses import source_name
 from rowlake.sqltext.schema_json import type_json
 from rowlake.sqltext.types import Primitive, Struct, parse_type
 from rowlake.verbs.alter import change_schema
+from rowlake.write.properties import parse_flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from rowlake.sqltext.names import Name, NameRules
     from rowlake.sqltext.types import Type
 
+_EVOLVES = "write.spark.auto-schema-evolution.enabled"
 _WIDER = {"int": ("long",), "float": ("double",)}
 
 
@@ -36,6 +38,11 @@ class Growth:
     path: Name
     type: Type
     is_new: bool = False
+
+
+def may_evolve(target: RowTarget) -> bool:
+    """Return whether the table lets statements evolve its schema, which is the default."""
+    return parse_flag(target.handle.properties, _EVOLVES, default=True)
 
 
 def evolved(target: RowTarget, statement: Merge, source: MergeSource) -> RowTarget:

@@ -3,8 +3,7 @@
 A table of the lake, or rows that the driver holds, can be staged without passing through Spark, as
 long as nothing but its columns is asked for. All kinds of source say their `columns`, Spark's
 `types` of them, their `arrow` types where rows can be had without Spark, and give a `frame`, or
-`direct` rows: (staged column, source column) in their order. Those that are not `is_repeatable` may
-have other rows when they are read again.
+`direct` rows: (staged column, source column) in their order.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from rowlake.errors import InternalError
 from rowlake.plan.tasks import scan_tasks
 from rowlake.query.run import moment_of, run_query
 from rowlake.rowlevel.staging import PlainRows, ScanRows
+from rowlake.sources.plain_parquet import FileSource
+from rowlake.sources.rows import ArrowSource, source_of
 from rowlake.sqltext.lexer import Lexer, TokenKind, quote
 from rowlake.sqltext.spark_types import type_text
-from rowlake.verbs.plain_parquet import FileSource
 from rowlake.verbs.read import Request, frame, planned
-from rowlake.verbs.source import ArrowSource, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,13 +32,13 @@ if TYPE_CHECKING:
     from rowlake.dml.target import RowTarget
     from rowlake.engine.spark import Engine
     from rowlake.model.handle import TableHandle
+    from rowlake.sources.rows import Source
 
 
 class FrameSource:
     """Rows of Spark."""
 
     arrow: pa.Schema | None = None
-    is_repeatable = False
 
     def __init__(self, found: Any) -> None:
         self.frame = found
@@ -65,8 +64,6 @@ class FrameSource:
 
 class TableSource:
     """A table of the lake at one snapshot."""
-
-    is_repeatable = True
 
     def __init__(self, engine: Engine, handle: TableHandle, moment: dict[str, Any]) -> None:
         self._engine, self._handle, self._moment = engine, handle, moment
@@ -106,8 +103,6 @@ class TableSource:
 class ArrowRows:
     """Rows that the driver holds."""
 
-    is_repeatable = True
-
     def __init__(self, engine: Engine, rows: pa.Table) -> None:
         self._engine, self._rows = engine, rows
         self.arrow = rows.schema
@@ -135,8 +130,6 @@ class ArrowRows:
 
 class FileRows:
     """Rows of plain Parquet files, which tasks can read themselves."""
-
-    is_repeatable = False
 
     def __init__(self, engine: Engine, files: FileSource) -> None:
         self._engine, self._files = engine, files
@@ -179,21 +172,22 @@ def merge_source(target: RowTarget, statement: Merge, arguments: Any) -> MergeSo
         return TableSource(engine, handle, moment_of(lookup.workspace, handle, found, None))
     name = source_name(statement)
     text = f"{statement.with_clause}SELECT * FROM {statement.source} AS {quote(name)}"
-    return _held(target, run_query(lookup, text, arguments))
+    # What a statement selects keeps its types, and is assigned as Spark assigns it.
+    return _of_rows(engine, source_of(run_query(lookup, text, arguments), engine))
 
 
 def _handed_in(target: RowTarget, rows: Any) -> MergeSource:
-    handle = getattr(rows, "handle", None)
-    if handle is not None:
+    # Asked of the class, since a DataFrame's column may be called `handle`.
+    if hasattr(type(rows), "handle"):
+        handle = rows.handle
         # The target itself is read as it is changed.
         is_target = _is_same(handle, target.handle)
         return TableSource(target.engine, target.handle if is_target else handle, {})
-    return _held(target, rows)
+    like = target.view.schema.arrow
+    return _of_rows(target.engine, source_of(rows, target.engine, like, only_loose=True))
 
 
-def _held(target: RowTarget, rows: Any) -> MergeSource:
-    engine = target.engine
-    found = source_of(rows, engine, target.view.schema.arrow)
+def _of_rows(engine: Engine, found: Source) -> MergeSource:
     if isinstance(found, ArrowSource):
         return ArrowRows(engine, pa.Table.from_batches(found.batches, found.schema))
     return FileRows(engine, found) if isinstance(found, FileSource) else FrameSource(found.frame)

@@ -88,9 +88,10 @@ class Merge:
 
 @dataclass(frozen=True)
 class Explain:
-    """EXPLAIN of a row-level statement; nothing is written."""
+    """EXPLAIN [ANALYZE] of a row-level statement; it is run only with ANALYZE."""
 
     statement: Delete | Update | Merge
+    analyze: bool = False
 
 
 def qualifiers(name: Name, alias: str | None) -> tuple[Name, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.dml.operations import assignment
 from rowlake.errors import InvalidStatementError
 from rowlake.sqltext.cursor import Cursor, take_value
+from rowlake.sqltext.expression_end import CLAUSES_AFTER_WHERE
 from rowlake.sqltext.lexer import quote, quote_parts, readable
 from rowlake.sqltext.literal_text import literal_text
 
@@ -29,6 +30,25 @@ def assignments_of(values: Any, owners: tuple[Name, ...], what: str) -> tuple[As
     found: dict[Name, Assignment] = {}
     for column, value in values.items():
         made = assignment(column_of(column), value_of(value), owners)
+        if made.column in found:
+            raise InvalidStatementError(f"Column {readable(made.column)} is assigned twice.")
+        found[made.column] = made
+    return tuple(found.values())
+
+
+def assigned(texts: Any, values: Any, owners: tuple[Name, ...]) -> tuple[Assignment, ...]:
+    """Return the assignments of an UPDATE: of SQL texts (`set`), of values as they are, or both."""
+    if values is None:
+        return assignments_of(texts, owners, "set")
+    if not isinstance(values, Mapping) or not values:
+        raise InvalidStatementError(
+            "values takes the columns and their values: values={'column': 7}."
+        )
+    found = (
+        {} if texts is None else {one.column: one for one in assignments_of(texts, owners, "set")}
+    )
+    for column, value in values.items():
+        made = assignment(column_of(column), literal_text(value), owners)
         if made.column in found:
             raise InvalidStatementError(f"Column {readable(made.column)} is assigned twice.")
         found[made.column] = made
@@ -71,7 +91,7 @@ def condition_of(condition: Any, what: str = "condition") -> str | None:
             f"{what} is the text of an SQL condition, not a {type(condition).__name__}."
         )
     cursor = Cursor(condition)
-    text = cursor.skip_expression()
+    text = cursor.skip_expression(*CLAUSES_AFTER_WHERE)
     cursor.expect_end()
     return text
 

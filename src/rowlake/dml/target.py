@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rowlake.conditions.qualified import requalified
 from rowlake.conditions.store_assignment import StoreAssignment as Assigning
 from rowlake.conditions.target_columns import target_columns
-from rowlake.dml.join_sides import requalified
 from rowlake.dml.options import for_write
 from rowlake.errors import InvalidStatementError, TableNotFoundError
 from rowlake.query.lookup import setting

@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.conditions.pushed import pushed_condition
 from rowlake.dml.assigned_columns import assigned_columns, stored_text
 from rowlake.dml.join_sides import Side, Sides, refuse_random
 from rowlake.dml.target import row_target
 from rowlake.dml.values import constants_of, is_sparks, spark_types
-from rowlake.maintain.autopilot.auto import tidied
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import FALSE, TRUE
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.prune.bind import bind
+from rowlake.query.row_condition import RowCondition, pushed_rows
 from rowlake.query.run import run_query
-from rowlake.rowlevel.change import change_rows, find_again
-from rowlake.rowlevel.explain import explain_change
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape, staging
@@ -36,10 +33,7 @@ if TYPE_CHECKING:
     from rowlake.dml.assigned_columns import Assigned
     from rowlake.dml.operations import Update
     from rowlake.dml.target import RowTarget
-    from rowlake.model.handle import TableHandle
-    from rowlake.model.plan import Plan
     from rowlake.model.predicate import Predicate
-    from rowlake.model.result import Result
     from rowlake.query.lookup import TableLookup
     from rowlake.rowlevel.runner import Run, T
 
@@ -47,21 +41,9 @@ _FILE, _POS = FILE_COLUMN, POS_COLUMN
 
 
 def update_rows(
-    lookup: TableLookup, statement: Update, arguments: Any, **options: Any
-) -> tuple[TableHandle, Result]:
-    """Run an UPDATE on a table of the lake or a branch of one."""
-    landed, result = _updated(lookup, statement, arguments, options, change_rows)
-    return tidied(landed, lookup.engine, result), result
-
-
-def explain_update(lookup: TableLookup, statement: Update, arguments: Any, **options: Any) -> Plan:
-    """Return what an UPDATE would do."""
-    return _updated(lookup, statement, arguments, options, explain_change)
-
-
-def _updated(
     lookup: TableLookup, statement: Update, arguments: Any, options: dict[str, Any], run: Run[T]
 ) -> T:
+    """Run an UPDATE on a table of the lake or a branch of one; `run` commits or explains it."""
     target = row_target(lookup, statement, "update", options)
     found = assigned_columns(statement.assignments, target)
     sides = Sides(Side(target.visible, tuple(target.view.schema.arrow.names)), names=target.names)
@@ -78,11 +60,7 @@ def _updated(
         clause = TaskClause(When.MATCHED, Action.UPDATE, values=values)
         change = RowChange("update", (clause,), predicate=predicate)
         return run(target.handle, target.engine, change, target.options)
-
-    def find(handle: TableHandle) -> T:
-        return _with_spark(target.at(handle), statement, found, predicate, arguments, run)
-
-    return find_again(target.handle, find, target.options)
+    return _with_spark(target, statement, found, predicate, arguments, run)
 
 
 def _selects_any(target: RowTarget, statement: Update) -> bool:
@@ -96,13 +74,8 @@ def _selects_any(target: RowTarget, statement: Update) -> bool:
 def _predicate(statement: Update, target: RowTarget) -> tuple[Predicate, bool]:
     if statement.where is None:
         return TRUE, True
-    pushed = pushed_condition(
-        target.short(statement.where),
-        target.view.schema,
-        zone=target.names.zone,
-        case_sensitive=target.names.case_sensitive,
-        qualifier=target.visible,
-    )
+    condition = RowCondition(statement.where, target.view.schema, target.visible, target.written)
+    pushed = pushed_rows(target.engine, condition)
     return bind(pushed.predicate, target.view.schema), pushed.exact
 
 

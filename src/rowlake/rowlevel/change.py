@@ -1,76 +1,52 @@
 """Row-level operations run: plan, match and write in tasks, commit.
 
 Comes in: a table handle and a `RowChange`. Goes out: the handle after the commit and a `Result`.
-Files that cannot hold a matching row (metadata bounds, then the source's real key ranges and
-partitions) are not opened; files that lie wholly inside a DELETE's predicate are removed unread.
-Nothing to change: no commit.
+Nothing to change: no commit, unless it is a batch of a stream.
 """
 
 from __future__ import annotations
 
-import uuid
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap
 
 from rowlake.commit.outcome import Phases, commit_or_raise
-from rowlake.commit.rerun import (
-    by_any_change,
-    by_nothing_else,
-    by_same_rows,
-    rerun_on_conflict,
-)
-from rowlake.errors import InternalError, InvalidStatementError, RowlakeError
+from rowlake.commit.phases import Phase, reached
+from rowlake.commit.rerun import rerun_on_conflict
+from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.model.change import Change, Isolation, Operation, Requirements
-from rowlake.model.files import WRITTEN_FILES, Content
-from rowlake.model.predicate import TRUE, conjunction
+from rowlake.model.predicate import TRUE
 from rowlake.model.result import Result
-from rowlake.plan.files import plan_files
-from rowlake.prune.bind import bind
-from rowlake.prune.match import must_match
 from rowlake.rowlevel.kernel import change_kernel
-from rowlake.rowlevel.ranges import source_ranges
-from rowlake.rowlevel.strategy import Way, granularity_of, mode_for
-from rowlake.rowlevel.task import OUTCOMES, ChangeTask
-from rowlake.rowlevel.tasks import TaskLayout, change_tasks, insert_tasks, placed_files
+from rowlake.rowlevel.new_rows import NewRows
+from rowlake.rowlevel.outcomes import Done
+from rowlake.rowlevel.planning import SETTINGS, Planned, plan_change
+from rowlake.rowlevel.task import OUTCOMES
+from rowlake.rowlevel.tasks import change_tasks, insert_tasks
 from rowlake.storage.files import Storage
-from rowlake.verbs.read import scan_context
-from rowlake.verbs.write import view_for_write
-from rowlake.write.context import write_context
+from rowlake.verbs.write import skipped_result, view_for_write
 from rowlake.write.kernel import remove_attempt, remove_written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rowlake.commit.rerun import Allows
     from rowlake.engine.spark import Engine, Kernel
+    from rowlake.model.change import RowCheck
     from rowlake.model.handle import TableHandle
-    from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
-    from rowlake.plan.files import FilePlan
     from rowlake.rowlevel.operation import RowChange
-    from rowlake.rowlevel.runner import T
-    from rowlake.rowlevel.tasks import Placed
+    from rowlake.rowlevel.task import ChangeTask
     from rowlake.verbs.write import WriteOptions
-
-# A data file's vector is made by one task, so files are not split.
-_WHOLE_FILES = {"read.split.target-size": str(1 << 62)}
-# The settings of Iceberg know three operations.
-_SETTINGS = {"delete": "delete", "update": "update", "merge": "merge", "upsert": "merge"}
 
 
 def change_rows(
     handle: TableHandle, engine: Engine, change: RowChange, options: WriteOptions
 ) -> tuple[TableHandle, Result]:
-    """Run an operation; replanned, where it may be, when another commit forbids this one.
+    """Run an operation; replanned with the same staged source when another commit forbids it.
 
-    A compaction changes no rows, so after one each operation is: its source is staged, or a
-    predicate. Only rows that were found by position must be found again by who found them
-    (`find_again`).
+    Not where rows were found by position, or values were read from the table: then it is up to
+    who found or read them to do that again.
     """
     phases, runs = Phases(), []
 
@@ -79,30 +55,9 @@ def change_rows(
         landed, result = _Run(found, engine, change, options, phases).run()
         return landed, replace(result, retries=result.retries + len(runs) - 1)
 
-    if change.matching.position is not None:
+    if change.matching.position is not None or change.reads_target:
         return run(handle)
-    return rerun_on_conflict(handle, run, allows=_allows(change, options.branch))
-
-
-def find_again(
-    handle: TableHandle,
-    find: Callable[[TableHandle], T],
-    options: WriteOptions,
-    *,
-    reads_target: bool = False,
-) -> T:
-    """Find rows by position and change them; after a compaction, which moved them, again.
-
-    `reads_target`: what they are changed to was read from the table before, and is not read again.
-    """
-    allows = by_nothing_else(options.branch) if reads_target else by_same_rows
-    return rerun_on_conflict(handle, find, allows=allows)
-
-
-def _allows(change: RowChange, branch: str) -> Allows:
-    if change.reads_target:
-        return by_nothing_else(branch)
-    return by_any_change if change.reruns else by_same_rows
+    return rerun_on_conflict(handle, run, is_bound=True)
 
 
 def predict(
@@ -135,22 +90,6 @@ class Predicted:
     size_in_bytes: int
 
 
-@dataclass(frozen=True)
-class Planned:
-    """What an operation will look at: files that may match, files that go unread."""
-
-    files: FilePlan
-    conflict_filter: Predicate
-    removed: Mapping[str, int]
-    placed: list[Placed]
-    template: ChangeTask
-
-    @property
-    def files_pruned(self) -> int:
-        """How many data files are not opened."""
-        return self.files.files_considered - len(self.placed) - len(self.removed)
-
-
 class _Run:
     """One try of one operation."""
 
@@ -172,9 +111,10 @@ class _Run:
     def run(self) -> tuple[TableHandle, Result]:
         with self.phases.phase("plan"):
             planned = self.planned()
+        reached(Phase.PLANNED, self.handle)
         with self.phases.phase("write"):
             done = self._done(planned)
-        if not planned.removed and not done.changes_anything:
+        if not planned.removed and not done.changes_anything and not self._marks_table:
             return self.handle, self._result(planned, done)
         try:
             change = self._commit_change(planned, done)
@@ -183,6 +123,8 @@ class _Run:
             raise
         with self.phases.phase("commit"):
             landed, committed = commit_or_raise(self.handle, change, self.storage, self.change.verb)
+        if committed.skipped:
+            return landed, skipped_result(self.change.verb, self.phases)
         result = replace(
             self._result(planned, done),
             snapshot_id=committed.snapshot_id,
@@ -192,70 +134,14 @@ class _Run:
         )
         return landed, result
 
-    # --- planning
+    @property
+    def _marks_table(self) -> bool:
+        """True where the commit is needed although no row changes."""
+        return self.options.app_batch is not None or bool(self.change.table_properties)
 
     def planned(self) -> Planned:
         """Return what to look at."""
-        change, view = self.change, self.view
-        wanted = conjunction(change.predicate, source_ranges(change, view.schema))
-        predicate = TRUE if change.touches_unmatched else bind(wanted, view.schema)
-        files = plan_files(
-            replace(view, properties={**view.properties, **_WHOLE_FILES}),
-            predicate,
-            self.storage,
-            whole_files=True,
-            runner=self.engine,
-        )
-        removed = _inside(files) if change.deletes_all_matched else {}
-        template = self._template()
-        layout = TaskLayout(change.staged)
-        placed = [
-            one
-            for one in placed_files(_without(files, removed), layout, template)
-            if one.parts or change.staged is None or change.touches_unmatched
-        ]
-        self._validate_found()
-        return Planned(files, predicate, removed, placed, template)
-
-    def _validate_found(self) -> None:
-        """Rows that were found by position are looked for in the snapshot they were found in.
-
-        What landed since is the commit's to judge, as for rows that tasks find.
-        """
-        change = self.change
-        if change.matching.position is not None and change.snapshot_id != self.view.snapshot_id:
-            raise InternalError(
-                f"Rows of {self.view.name} were found at snapshot {change.snapshot_id}, but are to "
-                f"be changed at {self.view.snapshot_id}."
-            )
-
-    def _template(self) -> ChangeTask:
-        view, change = self.view, self.change
-        context = replace(
-            scan_context(view),
-            predicate=None if change.predicate == TRUE else bind(change.predicate, view.schema),
-        )
-        folder = view.properties.get("write.data.path") or f"{view.location}/data"
-        setting = _SETTINGS[change.verb]
-        return ChangeTask(
-            context=context,
-            write=write_context(
-                view,
-                operation_id=str(uuid.uuid4()),
-                row_lineage=view.can.row_ids,
-                sort="local" if view.sort_order.fields else "none",
-            ),
-            clauses=change.clauses,
-            matching=change.matching,
-            mode=mode_for(self.options, view, setting),
-            delete_folder=folder.rstrip("/"),
-            as_vectors=view.can.deletion_vectors,
-            granularity=granularity_of(view.properties),
-            staged_schema=None if change.staged is None else change.staged.schema,
-            checks_cardinality=change.checks_cardinality,
-            skips_unchanged=change.skips_unchanged,
-            rejects_matches=change.rejects_matches,
-        )
+        return plan_change(self.change, self.view, self.engine, self.options, self.storage)
 
     # --- running
 
@@ -307,7 +193,9 @@ class _Run:
     def _commit_change(self, planned: Planned, done: Done) -> Change:
         view, options = self.view, self.options
         data, deletes = done.data, done.deletes
-        touched = done.replaced | done.marked | set(planned.removed)
+        touched = done.replaced | done.with_deletes | set(planned.removed)
+        is_serializable = self._isolation() is Isolation.SERIALIZABLE
+        reads_all = self.change.reads_everywhere and is_serializable
         return Change(
             operation=_operation(data, touched),
             added_data=data,
@@ -316,21 +204,31 @@ class _Run:
             removed_deletes=done.replaced_deletes,
             requirements=Requirements(
                 starting_snapshot_id=view.snapshot_id,
-                conflict_detection_filter=planned.conflict_filter,
-                # A key that another writer inserted meanwhile must not be there twice.
-                no_new_data=self.change.reruns or self._isolation() is Isolation.SERIALIZABLE,
+                conflict_detection_filter=TRUE if reads_all else planned.conflict_filter,
+                # A key that another writer inserted too must not be there twice.
+                no_new_data=self.change.has_unique_keys or is_serializable,
+                no_new_deletes=reads_all,
                 no_new_deletes_for=touched,
                 files_exist=touched,
+                row_check=None if reads_all else self._row_check(planned),
             ),
             branch=options.branch,
             stage_only=options.stage_only,
             properties={**self._counted(planned, done), **options.properties},
+            app_batch=options.app_batch,
+            table_properties=self.change.table_properties,
         )
+
+    def _row_check(self, planned: Planned) -> RowCheck | None:
+        """Return what looks at new rows; rows that Spark found cannot be matched by tasks."""
+        if self.change.matching.position is not None:
+            return None
+        return NewRows(self.change, self.options, planned.conflict_filter, self.view.schema)
 
     def _isolation(self) -> Isolation:
         if self.options.isolation:
             return self.options.isolation
-        setting = f"write.{_SETTINGS[self.change.verb]}.isolation-level"
+        setting = f"write.{SETTINGS[self.change.verb]}.isolation-level"
         text = self.view.properties.get(setting, Isolation.SERIALIZABLE.value)
         try:
             return Isolation(text.strip().lower())
@@ -361,105 +259,14 @@ class _Run:
             data_files_removed=len(done.replaced) + len(planned.removed),
             delete_files_added=done.deletes.num_rows,
             delete_files_removed=len(done.replaced_deletes),
-            bytes_written=_written(done.files),
+            bytes_written=done.bytes_written,
             bytes_read=done.bytes_read,
             files_considered=planned.files.files_considered,
             files_pruned=planned.files_pruned,
-            files_matched=len(planned.removed) + len(done.replaced) + len(done.marked),
+            files_matched=len(planned.removed) + len(done.replaced) + len(done.with_deletes),
             seconds=self.phases.total,
             phases=self.phases.seconds,
         )
-
-
-@dataclass(frozen=True)
-class Done:
-    """What the tasks did, put together: `changed` by file; `matched` source rows by part."""
-
-    changed: list[dict[str, Any]]
-    updated: int
-    deleted: int
-    inserted: int
-    copied: int
-    unchanged: int
-    bytes_read: int
-    replaced: frozenset[str]
-    marked: frozenset[str]
-    replaced_deletes: frozenset[tuple[str, int | None]]
-    matched: Mapping[int, bytes]
-    files: pa.Table
-
-    @property
-    def changes_anything(self) -> bool:
-        """True where there is something to commit."""
-        return bool(self.files.num_rows or self.replaced)
-
-    @property
-    def data(self) -> pa.Table:
-        """The data files written."""
-        return self.files.filter(pc.equal(self.files["content"], int(Content.DATA)))
-
-    @property
-    def deletes(self) -> pa.Table:
-        """The delete files written."""
-        return self.files.filter(pc.not_equal(self.files["content"], int(Content.DATA)))
-
-    @classmethod
-    def of(cls, outcomes: pa.Table) -> Done:
-        """Return the sum of what tasks report."""
-        is_file = pc.is_valid(outcomes["file"])
-        rows: list[dict[str, Any]] = (
-            outcomes.filter(pc.invert(is_file)).drop_columns(["file"]).to_pylist()
-        )
-        changed = [row for row in rows if row["source"] is not None]
-        marked = {row["source"] for row in changed if row["way"] == Way.MARK.value}
-        return cls(
-            changed=changed,
-            updated=_total(rows, "updated"),
-            deleted=_total(rows, "deleted"),
-            inserted=_total(rows, "inserted"),
-            copied=_total(rows, "copied"),
-            unchanged=_total(rows, "unchanged"),
-            bytes_read=_total(rows, "bytes_read"),
-            replaced=frozenset(row["source"] for row in changed) - marked,
-            marked=frozenset(marked),
-            replaced_deletes=frozenset(
-                (old["location"], old["content_offset"])
-                for row in changed
-                for old in row["replaced_deletes"] or ()
-            ),
-            matched=_matched(rows),
-            files=_unwrapped(outcomes.filter(is_file)["file"]),
-        )
-
-
-def _total(rows: list[dict[str, Any]], name: str) -> int:
-    return sum(row[name] or 0 for row in rows)
-
-
-def _matched(rows: list[dict[str, Any]]) -> dict[int, bytes]:
-    """Return for each part without an owner which rows were matched by any task."""
-    found: dict[int, BitMap] = {}
-    for row in rows:
-        if row["matched"] is not None:
-            bitmap = BitMap.deserialize(row["matched"])
-            found[row["part"]] = found.get(row["part"], BitMap()) | bitmap
-    return {part: bytes(bitmap.serialize()) for part, bitmap in found.items()}
-
-
-def _unwrapped(structs: pa.ChunkedArray) -> pa.Table:
-    batches = [
-        pa.RecordBatch.from_arrays(chunk.flatten(), schema=WRITTEN_FILES)
-        for chunk in structs.chunks
-        if len(chunk)
-    ]
-    return pa.Table.from_batches(batches, WRITTEN_FILES)
-
-
-def _written(files: pa.Table) -> int:
-    """Return the bytes of files; vectors that share one Puffin file count it once."""
-    sizes = files.select(["location", "file_size_in_bytes"]).group_by("location", use_threads=False)
-    found = sizes.aggregate([("file_size_in_bytes", "max")])["file_size_in_bytes_max"]
-    return int(pc.sum(found).as_py() or 0)
 
 
 def _size(staged: pa.Table) -> int:
@@ -470,26 +277,3 @@ def _operation(data: pa.Table, touched: frozenset[str] | set[str]) -> Operation:
     if not touched:
         return Operation.APPEND
     return Operation.OVERWRITE if data.num_rows else Operation.DELETE
-
-
-def _inside(plan: FilePlan) -> dict[str, int]:
-    """Return the clean files all of whose rows match by metadata alone, with their rows."""
-    found: dict[str, int] = {}
-    for spec_id, files in plan.data.items():
-        view: TableView = plan.view
-        inside = must_match(files, plan.predicate, view.specs[spec_id], view.schema)
-        whole = files.filter(pc.and_(inside, pa.array(plan.clean(spec_id))))
-        rows = whole["record_count"].to_pylist()
-        found |= dict(zip(whole["location"].to_pylist(), rows, strict=True))
-    return found
-
-
-def _without(plan: FilePlan, removed: Mapping[str, int]) -> FilePlan:
-    if not removed:
-        return plan
-    gone = pa.array(sorted(removed), pa.string())
-    data = {
-        spec_id: files.filter(pc.invert(pc.is_in(files["location"], gone)))
-        for spec_id, files in plan.data.items()
-    }
-    return replace(plan, data=data)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.commit.rerun import rerun_on_conflict
 from rowlake.model.merge import Action, When
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
-from rowlake.rowlevel.change import change_rows, find_again
+from rowlake.rowlevel.change import change_rows
 from rowlake.rowlevel.operation import RowChange
 from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape, staging
@@ -55,7 +56,7 @@ def delete(
     select: Callable[[TableHandle], Selection],
     options: WriteOptions,
 ) -> tuple[TableHandle, Result]:
-    """Delete the rows that `select` chooses of a table; asked again where these were moved.
+    """Delete the rows that `select` chooses of a table; asked again after a conflict.
 
     `Selection.predicate` also tells which concurrent changes conflict.
     """
@@ -63,7 +64,7 @@ def delete(
     def find(found: TableHandle) -> tuple[TableHandle, Result]:
         return run_delete(found, engine, select(found), options, change_rows)
 
-    return find_again(handle, find, options)
+    return rerun_on_conflict(handle, find)
 
 
 def run_delete(

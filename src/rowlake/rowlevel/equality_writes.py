@@ -33,14 +33,15 @@ from rowlake.rowlevel.equality_writes_kernel import UpsertContext, upsert_kernel
 from rowlake.rowlevel.key_sets import key_sets
 from rowlake.rowlevel.strategy import Deletes, deletes_of
 from rowlake.rowlevel.unique import Keys, column_id, key_order, latest_column
+from rowlake.sources.column_match import matched_batches, matched_frame, matched_names
+from rowlake.sources.rows import ArrowSource, names_of, read_if_small, source_of
 from rowlake.storage.files import Storage
-from rowlake.verbs.match import matched_batches, matched_frame, matched_names
-from rowlake.verbs.source import ArrowSource, names_of, read_if_small, source_of
 from rowlake.verbs.write import committed_result, view_for_write
 from rowlake.write.conform import conform
 from rowlake.write.context import equality_delete_context, write_context
 from rowlake.write.equality_deletes import key_batch, validate_key_column, write_equality_deletes
-from rowlake.write.kernel import remove_attempt
+from rowlake.write.kernel import remove_attempt, write_batches
+from rowlake.write.partitions import column_at
 from rowlake.write.sort import sort_batches, sort_indices
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.rowlevel.delete_scope import DeleteScope
     from rowlake.rowlevel.key_sets import KeySet
-    from rowlake.verbs.source import Source
+    from rowlake.sources.rows import Source
     from rowlake.verbs.write import WriteOptions
 
 
@@ -86,7 +87,7 @@ def blind_upsert(
     with phases.phase("write"):
         source = _source(rows, engine, view)
         written = _written(view, engine, source, _context(view, wanted, reach), options)
-    if not written.num_rows:
+    if not written.num_rows and options.app_batch is None:
         return handle, Result("upsert", seconds=phases.total, phases=phases.seconds)
     is_data = pc.equal(written["content"], int(Content.DATA))
     change = Change(
@@ -96,8 +97,64 @@ def blind_upsert(
         branch=options.branch,
         stage_only=options.stage_only,
         properties=options.properties,
+        app_batch=options.app_batch,
     )
     return _committed(handle, change, storage, "upsert", phases, [reach], view)
+
+
+def blind_changes(
+    handle: TableHandle,
+    rows: pa.Table,
+    deleted: pa.Array,
+    keys: Keys,
+    options: WriteOptions,
+    phases: Phases,
+) -> tuple[TableHandle, Result]:
+    """Write rows in place of those with the same keys, and delete others by key; in one commit.
+
+    `rows` has the table's columns and one row per key; of those that are `deleted` the keys alone
+    are looked at. Written in the driver.
+    """
+    view = _blind_view(handle, options)
+    storage = Storage(view.io_properties)
+    reach = delete_scope(view, keys.field_ids, storage)
+    context = _context(view, keys, reach)
+    with phases.phase("write"):
+        written = _write_changes(rows, deleted, context, storage)
+    is_data = pc.equal(written["content"], int(Content.DATA))
+    change = Change(
+        Operation.OVERWRITE,
+        added_data=written.filter(is_data),
+        added_deletes=written.filter(pc.invert(is_data)),
+        branch=options.branch,
+        stage_only=options.stage_only,
+        properties=options.properties,
+        app_batch=options.app_batch,
+    )
+    if not written.num_rows and options.app_batch is None:
+        return handle, Result("upsert", seconds=phases.total, phases=phases.seconds)
+    return _committed(handle, change, storage, "upsert", phases, [reach], view)
+
+
+def _write_changes(
+    rows: pa.Table, deleted: pa.Array, context: UpsertContext, storage: Storage
+) -> pa.Table:
+    if not rows.num_rows:
+        return WRITTEN_FILES.empty_table()
+    order = key_order(context.keys)
+    batch = rows.combine_chunks().to_batches()[0]
+    columns = {each: column_at(batch, context.keys.schema, each) for each in context.keys.field_ids}
+    found = key_batch(context.deletes[0].schema, columns)
+    in_order = found.take(sort_indices(found, order, context.deletes[0].schema))
+    written = [write_equality_deletes(list(context.deletes), in_order)]
+    try:
+        upserts = rows.filter(pc.invert(deleted)).combine_chunks().to_batches()
+        in_order = _sorted(iter(upserts), order, context)
+        written += [pa.Table.from_batches([each]) for each in write_batches(context.data, in_order)]
+    except BaseException:
+        storage.delete(written[0]["location"].to_pylist())
+        raise
+    return pa.concat_tables(written)
 
 
 def blind_delete(
@@ -115,7 +172,7 @@ def blind_delete(
     view = _blind_view(handle, options)
     storage = Storage(view.io_properties)
     sets = key_sets(bind(predicate, view.schema), view.schema)
-    if not sets or view.snapshot is None:
+    if (not sets or view.snapshot is None) and options.app_batch is None:
         return handle, Result("delete", seconds=phases.total, phases=phases.seconds)
     reaches = [delete_scope(view, each.field_ids, storage, scope) for each in sets]
     with phases.phase("write"):
@@ -126,6 +183,7 @@ def blind_delete(
         branch=options.branch,
         stage_only=options.stage_only,
         properties=options.properties,
+        app_batch=options.app_batch,
     )
     return _committed(handle, change, storage, "delete", phases, reaches, view)
 
@@ -148,11 +206,14 @@ def _committed(
     landed, result = committed_result(
         handle, change, storage, operation, phases, first=scope_updates(reaches, view)
     )
+    if result.skipped:
+        return landed, result
     deletes = change.added_deletes
     return landed, replace(
         result,
         delete_files_added=deletes.num_rows,
-        bytes_written=result.bytes_written + int(pc.sum(deletes["file_size_in_bytes"]).as_py()),
+        bytes_written=result.bytes_written
+        + int(pc.sum(deletes["file_size_in_bytes"]).as_py() or 0),
     )
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rowlake.rowlevel.task import ChangeTask
 
 # What files of deletes take, as measured: the smallest one, and each position.
-_VECTOR_BYTES, _BYTES_PER_MARK, _ROWS_PER_BITMAP_BYTE = 350, 2, 8
+_VECTOR_BYTES, _BYTES_PER_POSITION, _ROWS_PER_BITMAP_BYTE = 350, 2, 8
 _DELETES_BYTES, _BYTES_PER_DELETE = 900, 2.5
 
 
@@ -130,19 +130,19 @@ class Estimates:
     # --- writing
 
     def written_for(self, file: FileTask, outcome: Mapping[str, Any]) -> int:
-        """Return what is written for a file that changes: new rows, and marks."""
+        """Return what is written for a file that changes: new rows, and deletes."""
         way = Way(outcome["way"])
         new: int = outcome["updated"] + outcome["copied"]
         rows = new * file.file_size_in_bytes / max(file.record_count, 1)
-        return round(rows + (self._marks(file, outcome) if way is Way.MARK else 0))
+        return round(rows + (self._deletes(file, outcome) if way is Way.DELETE_FILE else 0))
 
-    def _marks(self, file: FileTask, outcome: Mapping[str, Any]) -> float:
+    def _deletes(self, file: FileTask, outcome: Mapping[str, Any]) -> float:
         older: int = file.record_count - outcome["live"]
         count: int = older + outcome["updated"] + outcome["deleted"]
         if not self.task.as_vectors:
             return _DELETES_BYTES + _BYTES_PER_DELETE * count
         dense = file.record_count / _ROWS_PER_BITMAP_BYTE
-        return _VECTOR_BYTES + min(_BYTES_PER_MARK * count, dense)
+        return _VECTOR_BYTES + min(_BYTES_PER_POSITION * count, dense)
 
     def written_for_inserts(self, rows: int, staged: pa.Table | None) -> int:
         """Return what new rows take: as much as those of the table, or as those of the source."""

@@ -23,7 +23,6 @@ from rowlake.prune.bind import bind
 from rowlake.rowlevel.change import predict
 from rowlake.rowlevel.estimate import Estimates
 from rowlake.rowlevel.explain_kernel import explain_kernel
-from rowlake.rowlevel.ranges import source_ranges
 from rowlake.rowlevel.strategy import REWRITTEN_SHARE, Mode, Way
 from rowlake.storage.files import Storage
 from rowlake.verbs.write import view_for_write
@@ -155,10 +154,10 @@ class _Explanation:
         yield Pruned(planned.files.file_count - opened, words.AT_RUN_TIME, self._without_source())
 
     def _outside(self) -> str:
-        ranges = source_ranges(self.change, self.found.view.schema)
-        if ranges == FALSE:
+        keys = self.found.planned.source_keys
+        if keys == FALSE:
             return "the source has no rows"
-        return f"outside the source's keys, {predicate_text(ranges)}"
+        return f"outside the source's keys, {predicate_text(keys)}"
 
     def _without_source(self) -> str:
         if self._join() == BY_POSITION:
@@ -198,7 +197,7 @@ class _Explanation:
         )
 
     def _strategy(self, way: Way) -> str:
-        if way is Way.MARK:
+        if way is Way.DELETE_FILE:
             is_vector = self.found.view.can.deletion_vectors
             return words.VECTOR if is_vector else words.POSITION_DELETES
         return words.REMOVE if way is Way.REMOVE else words.REWRITE

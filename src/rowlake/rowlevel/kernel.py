@@ -50,7 +50,7 @@ class _Work:
     """What came of a task so far."""
 
     outcomes: list[dict[str, Any]] = field(default_factory=list)
-    marked: list[DeletedPositions] = field(default_factory=list)
+    deleted: list[DeletedPositions] = field(default_factory=list)
 
 
 def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
@@ -70,8 +70,9 @@ def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
             task.granularity,
             storage,
             task.write.operation_id,
+            task.write.layout.vectors,
         )
-        written = pa.concat_tables([written, writer.write(work.marked)])
+        written = pa.concat_tables([written, writer.write(work.deleted)])
     except BaseException:
         remove_written(written, storage)
         raise
@@ -113,9 +114,9 @@ def _changed(
         outcome["copied"] -= len(updates)
     else:
         yield from _updated(task, file, updates)
-    if way is Way.MARK:
+    if way is Way.DELETE_FILE:
         every = distinct(deletes.positions, changes.positions)
-        work.marked.append(DeletedPositions(file.location, file.spec_id, partition, every))
+        work.deleted.append(DeletedPositions(file.location, file.spec_id, partition, every))
         outcome["replaced_deletes"] = _replaced(file)
     work.outcomes.append(outcome)
 

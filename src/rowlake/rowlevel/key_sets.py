@@ -54,7 +54,8 @@ def _keys_of(predicate: Predicate, schema: Schema) -> _Found:
 
 
 def _of_leaf(leaf: Leaf, schema: Schema) -> _Found:
-    if leaf.op not in (Op.EQ, Op.IN, Op.IS_NULL) or leaf.field_id is None:
+    is_key = leaf.op in (Op.EQ, Op.IN, Op.IS_NULL) and leaf.transform is None
+    if not is_key or leaf.field_id is None:
         raise InvalidStatementError(
             f"Cannot delete with deletes='equality': {'.'.join(leaf.path)} {leaf.op.value} … needs "
             "a look at the rows. Equality deletes take =, IN, IS NULL, AND and OR alone; leave "

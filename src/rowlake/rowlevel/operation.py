@@ -68,10 +68,11 @@ class RowChange:
       and UPDATE, what ON says of the target alone);
     - `rejects_matches`: a match is an error;
     - `snapshot_id`: what positions were found at; None where rows are matched by value;
-    - `reruns`: replan where any concurrent commit forbids this one, not only one that
-      changed no rows (a compaction). Not for a source that was read from the target;
+    - `has_unique_keys`: a key that the source inserts must not be inserted by another writer too,
+      whatever the isolation level;
     - `reads_target`: staged values were read from the target itself, so they hold only as long as
-      its rows stay what they are.
+      its rows stay what they are; `reads_everywhere`: not only from the rows that match;
+    - `table_properties`: properties of the table that are set in the same commit.
     """
 
     verb: str
@@ -83,8 +84,10 @@ class RowChange:
     skips_unchanged: bool = False
     rejects_matches: bool = False
     snapshot_id: int | None = None
-    reruns: bool = False
+    has_unique_keys: bool = False
     reads_target: bool = False
+    reads_everywhere: bool = False
+    table_properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def touches_unmatched(self) -> bool:

@@ -33,6 +33,11 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return found
 
 
+def typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a column as a type; Arrow's casts refuse null structs with required fields."""
+    return column if column.type.equals(kind) else column.cast(kind)
+
+
 def target_columns(schema: pa.Schema, clauses: Sequence[TaskClause]) -> list[pa.Field]:
     """Return the columns that some UPDATE leaves as they are: only these are read."""
     return [
@@ -63,7 +68,7 @@ def updated_rows(
         parts = [_values(field, clause, target, source, rows, places) for clause, places in clauses]
         columns.append(_merged(parts, [places for _, places in clauses]))
     return pa.RecordBatch.from_arrays(
-        [column.cast(field.type) for column, field in zip(columns, schema, strict=True)],
+        [typed(column, field.type) for column, field in zip(columns, schema, strict=True)],
         schema=pa.schema([field.with_nullable(True) for field in schema]),
     )
 
@@ -121,7 +126,7 @@ def inserted_rows(
 ) -> pa.RecordBatch:
     """Return source rows as a clause inserts them; columns without a value are null."""
     columns = [
-        assigned(clause.values[field.name], source, rows).cast(field.type)
+        typed(assigned(clause.values[field.name], source, rows), field.type)
         if field.name in clause.values
         else pa.nulls(len(rows), field.type)
         for field in schema

@@ -1,4 +1,4 @@
-"""The source rows of one task: loaded by part, indexed, and marked as they are matched."""
+"""The source rows of one task: loaded by part and indexed; notes which were matched."""
 
 from __future__ import annotations
 
@@ -117,6 +117,11 @@ class SourceRows:
                 flags[BitMap.deserialize(before).to_array()] = True
             self._matched[number] = flags
         return self._matched[number]
+
+    @property
+    def has_matches(self) -> bool:
+        """True once any source row was matched."""
+        return any(flags.any() for flags in self._matched.values())
 
     def matched_bitmaps(self) -> dict[int, bytes]:
         """Return which rows were matched of the parts read so far."""

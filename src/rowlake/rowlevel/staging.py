@@ -164,8 +164,7 @@ def staging(engine: Engine, view: TableView) -> Iterator[Staging]:
         with tempfile.TemporaryDirectory(prefix="rowlake-staging-") as folder:
             yield Staging(engine, view, Path(folder).as_uri())
         return
-    place = view.properties.get("write.data.path") or f"{view.location}/data"
-    folder = f"{place.rstrip('/')}/staging-{uuid.uuid4()}"
+    folder = f"{view.data_folder}/staging-{uuid.uuid4()}"
     try:
         yield Staging(engine, view, folder)
     finally:

@@ -62,14 +62,14 @@ class Way(str, enum.Enum):
 
     REMOVE = "remove"
     REWRITE = "rewrite"
-    MARK = "mark"
+    DELETE_FILE = "delete-file"
 
 
 def mode_of(asked: str | None, properties: Mapping[str, str], operation: str) -> Mode:
     """Return the mode: the argument, else the table property, else auto."""
     text = asked or properties.get(f"write.{operation}.mode") or Mode.AUTO.value
     try:
-        return Mode(text)
+        return Mode(text.strip().lower())
     except ValueError:
         known = ", ".join(mode.value for mode in Mode)
         raise InvalidStatementError(f"Unknown mode {text!r} (expected one of: {known}).") from None
@@ -149,5 +149,5 @@ def way_for(mode: Mode, *, matched: int, live: int) -> Way:
     if matched >= live:
         return Way.REMOVE
     if mode is Mode.AUTO:
-        return Way.REWRITE if matched >= REWRITTEN_SHARE * live else Way.MARK
-    return Way.REWRITE if mode is Mode.COPY_ON_WRITE else Way.MARK
+        return Way.REWRITE if matched >= REWRITTEN_SHARE * live else Way.DELETE_FILE
+    return Way.REWRITE if mode is Mode.COPY_ON_WRITE else Way.DELETE_FILE

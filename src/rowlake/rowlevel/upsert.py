@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.commit.rerun import rerun_on_conflict
 from rowlake.errors import InvalidStatementError, SchemaMismatchError
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import WRITE_DEFAULT, Schema
@@ -26,10 +27,10 @@ from rowlake.rowlevel.staging import PlainRows, Shape, staging
 from rowlake.rowlevel.strategy import Deletes, deletes_of
 from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.rowlevel.unique import key_order
-from rowlake.verbs.match import matched_batches, matched_frame, matched_names
-from rowlake.verbs.plain_parquet import FileSource
-from rowlake.verbs.source import ArrowSource, names_of, read_if_small, source_of
-from rowlake.verbs.write import view_for_write
+from rowlake.sources.column_match import matched_batches, matched_frame, matched_names
+from rowlake.sources.plain_parquet import FileSource
+from rowlake.sources.rows import ArrowSource, names_of, read_if_small, rereadable, source_of
+from rowlake.verbs.write import is_done, view_for_write
 from rowlake.write.conform import conform
 from rowlake.write.sort import sort_batches
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from rowlake.model.result import Result
     from rowlake.model.view import TableView
     from rowlake.rowlevel.unique import Keys
-    from rowlake.verbs.source import Source
+    from rowlake.sources.rows import Source
     from rowlake.verbs.write import WriteOptions
 
 _UPDATE, _REJECT = "update", "reject"
@@ -66,6 +67,23 @@ def upsert(
         raise InvalidStatementError(
             f"if_exists is {wanted.if_exists!r}; it can be {_UPDATE!r} or {_REJECT!r}."
         )
+    rows = rereadable(rows)
+    runs: list[TableHandle] = []
+
+    def run(found: TableHandle) -> tuple[TableHandle, Result]:
+        runs.append(found)
+        landed, result = _upsert(found, engine, rows, wanted, options)
+        return landed, replace(result, retries=result.retries + len(runs) - 1)
+
+    return rerun_on_conflict(handle, run)
+
+
+def _upsert(
+    handle: TableHandle, engine: Engine, rows: Any, wanted: Upsert, options: WriteOptions
+) -> tuple[TableHandle, Result]:
+    done = is_done(handle, options, "upsert")
+    if done is not None:
+        return handle, done
     view = view_for_write(handle, options.branch)
     asked = deletes_of(options.deletes, view, options.mode)
     if asked is Deletes.EQUALITY:
@@ -85,8 +103,7 @@ def upsert(
             _in_order(source, engine, view, keys, given), shape, progress=options.progress
         )
         change = replace(_change(view, keys, given, wanted.if_exists), staged=staged)
-        landed, result = change_rows(handle, engine, change, options)
-    return landed, result
+        return change_rows(handle, engine, change, options)
 
 
 def _given_columns(source: Source, view: TableView, keys: Keys) -> list[str]:
@@ -110,10 +127,11 @@ def _given_columns(source: Source, view: TableView, keys: Keys) -> list[str]:
 def _shape(view: TableView, keys: Keys, given: list[str]) -> Shape:
     names = tuple(view.schema.paths[identity][0] for identity in keys.field_ids)
     fields = [view.schema.arrow.field(name) for name in given]
-    return Shape(fields, names, _dealing(view, names), keys)
+    return Shape(fields, names, dealing_for(view, names), keys)
 
 
-def _dealing(view: TableView, keys: tuple[str, ...]) -> Dealing:
+def dealing_for(view: TableView, keys: tuple[str, ...]) -> Dealing:
+    """Return how source rows are dealt: by partition, where the keys name it."""
     fields = [field for field in view.spec.fields if field.transform != "void"]
     paths = [view.schema.paths.get(field.source_id, ("",)) for field in fields]
     if not fields or not all(len(path) == 1 and path[0] in keys for path in paths):
@@ -146,7 +164,7 @@ def _change(view: TableView, keys: Keys, given: list[str], if_exists: str) -> Ro
     columns: dict[str, str | pa.Array] = {name: name for name in given}
     changed = {name: name for name in given if name not in names}
     clauses = [
-        TaskClause(When.NOT_MATCHED, Action.INSERT, values={**_defaults(view, given), **columns})
+        TaskClause(When.NOT_MATCHED, Action.INSERT, values={**defaults_for(view, given), **columns})
     ]
     if if_exists == _UPDATE and changed:
         clauses.insert(0, TaskClause(When.MATCHED, Action.UPDATE, values=changed))
@@ -156,11 +174,11 @@ def _change(view: TableView, keys: Keys, given: list[str], if_exists: str) -> Ro
         Matching(tuple((name, name) for name in names), (False,) * len(names)),
         skips_unchanged=True,
         rejects_matches=if_exists == _REJECT,
-        reruns=True,
+        has_unique_keys=True,
     )
 
 
-def _defaults(view: TableView, given: list[str]) -> dict[str, str | pa.Array]:
+def defaults_for(view: TableView, given: list[str]) -> dict[str, str | pa.Array]:
     """Return the defaults of the columns that the source does not have."""
     found: dict[str, str | pa.Array] = {}
     for field in view.schema.arrow:

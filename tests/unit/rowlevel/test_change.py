@@ -25,6 +25,8 @@ from rowlake.verbs.write import WriteOptions
 from tests.any_format import changing, read_by_others
 from tests.lakes import files_in, make_lake, rows_of
 
+pytestmark = pytest.mark.delta
+
 COLUMNS = pa.schema([("id", pa.int64()), ("p", pa.int32()), ("v", pa.string())])
 SOURCE = [
     pa.field("k", pa.int64()),
@@ -267,6 +269,7 @@ def test_target_rows_of_one_key_all_change(lake, way):
     assert sorted(table.arrow()["v"].to_pylist()) == ["new 1", "new 1", "old 2", "old 3"]
 
 
+@pytest.mark.not_delta("partition transforms")
 @pytest.mark.parametrize("kept", ["inline", "file"])
 @pytest.mark.usefixtures("three_tasks")
 def test_a_skewed_partition_is_split_among_tasks(lake, way, kept, monkeypatch):
@@ -303,6 +306,7 @@ def watched_tasks(monkeypatch) -> list[list]:
     return rounds
 
 
+@pytest.mark.not_delta("partition transforms")
 @pytest.mark.usefixtures("three_tasks")
 def test_many_partitions_go_to_few_tasks(lake, way, monkeypatch):
     table = create(lake, way, ("bucket(64, id)",))
@@ -332,6 +336,7 @@ def test_a_large_source_is_no_tiny_work_even_for_an_empty_table(lake, monkeypatc
     assert sizes[0] >= given.nbytes / 2
 
 
+@pytest.mark.not_delta("partition specs that change")
 @pytest.mark.usefixtures("three_tasks")
 def test_files_of_an_older_spec_take_part(lake, way):
     table = create(lake, way, ("p",))
@@ -346,6 +351,7 @@ def test_files_of_an_older_spec_take_part(lake, way):
     check(table, old(3, 4, 5) | new(*range(6, 30)))
 
 
+@pytest.mark.not_delta("sort orders")
 def test_rewritten_files_keep_the_sort_order(lake, way):
     table = create(lake, way)
     set_sort_order(table.handle, [OrderBy(("v",), ascending=False, nulls_first=False)])
@@ -367,6 +373,7 @@ def lineage(table) -> dict[int, tuple[int, int]]:
     return {row[0]: row[1:] for row in rows_of(table.arrow(LINEAGE))}
 
 
+@pytest.mark.not_delta("row ids")
 @pytest.mark.spec("Row Lineage: an update keeps the row id and takes the new sequence number")
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read", "auto"])
 def test_updated_rows_keep_their_ids(lake, mode):
@@ -391,6 +398,7 @@ def test_updated_rows_keep_their_ids(lake, mode):
     assert len({row_id for row_id, _ in third.values()}) == len(third)
 
 
+@pytest.mark.not_delta("tables without a first version")
 def test_what_changes_nothing_is_not_committed(lake, way):
     table = create(lake, way)
     table.append(rows(1, 2))

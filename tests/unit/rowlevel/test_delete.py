@@ -12,6 +12,9 @@ from rowlake.errors import CommitConflictError, InvalidStatementError
 from rowlake.rowlevel import change as room
 from tests.any_format import changing, read_by_others
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
+from tests.parts.odd_properties import set_unchecked
+
+pytestmark = pytest.mark.delta
 
 MODES = ["auto", "copy-on-write", "merge-on-read"]
 
@@ -72,6 +75,7 @@ def test_a_condition_that_is_null_keeps_the_row(table, mode):
     assert result.rows_deleted == pc.sum(pc.fill_null(gone, False).cast(pa.int64())).as_py()
 
 
+@pytest.mark.not_delta("tables without a first version")
 def test_no_matching_row_commits_nothing(table, mode):
     table.append(sales(20))
     result = table.delete("id = 1000", mode=mode)
@@ -105,6 +109,7 @@ def test_a_file_whose_last_rows_go_is_removed_with_its_deletes(lake, version):
     assert table.inspect("delete_files").num_rows == 0
 
 
+@pytest.mark.not_delta("Puffin files")
 @pytest.mark.spec("Deletion Vectors: at most one deletion vector per data file")
 def test_repeated_deletes_keep_one_delete_file_per_data_file(lake, version):
     table = lake.create_table("shop.again", SALES, properties={"format-version": version})
@@ -122,6 +127,7 @@ def test_repeated_deletes_keep_one_delete_file_per_data_file(lake, version):
     assert summary["total-position-deletes"] == "6"
 
 
+@pytest.mark.not_delta("deletes of whole partitions")
 def test_partition_granularity_puts_the_deletes_of_a_partition_in_one_file(lake):
     table = lake.create_table(
         "shop.gran",
@@ -165,6 +171,7 @@ def test_a_rewrite_keeps_row_ids(lake):
     assert after == [row for row in before if row[0] != 4]
 
 
+@pytest.mark.not_delta("partition specs that change")
 def test_deletes_follow_evolved_schemas_and_specs(table, mode):
     table.append(sales(30))
     with changing(table, "schema") as update:
@@ -180,6 +187,7 @@ def test_deletes_follow_evolved_schemas_and_specs(table, mode):
     assert all(found.num_rows == 58 for found in read_by_others(table))
 
 
+@pytest.mark.not_delta("branches")
 def test_a_delete_on_a_branch_leaves_main_alone(table, mode):
     table.append(sales(20))
     table.create_branch("dev")
@@ -188,6 +196,7 @@ def test_a_delete_on_a_branch_leaves_main_alone(table, mode):
     assert table.arrow(ref="dev").num_rows == 15
 
 
+@pytest.mark.not_delta("tables without a log")
 def test_a_concurrent_append_conflicts_only_where_it_may_match(lake, table, mode, monkeypatch):
     table.append(sales(20))
     run = room._Run._done
@@ -204,6 +213,9 @@ def test_a_concurrent_append_conflicts_only_where_it_may_match(lake, table, mode
     race(sales(5, 1000))
     assert table.delete("id < 3", mode=mode).rows_deleted == 3
     race(sales(5, 0))
+    assert table.delete("id < 4", mode=mode).rows_deleted == 1 + 4, "replanned: both landed"
+    table.set_properties({"rowlake.commit.replan": "false"})
+    race(sales(5, 0))
     before = files_in(table.location)
     with pytest.raises(CommitConflictError, match="added data files"):
         table.delete("id < 5", mode=mode)
@@ -217,7 +229,8 @@ def test_a_concurrent_append_conflicts_only_where_it_may_match(lake, table, mode
 def test_two_deletes_on_one_file_land_both_or_conflict_cleanly(
     lake, mode, version, row, monkeypatch
 ):
-    table = lake.create_table("shop.two", SALES, properties={"format-version": version})
+    given = {"format-version": version, "rowlake.commit.replan": "false"}
+    table = lake.create_table("shop.two", SALES, properties=given)
     table.append(sales(20))
     run = room._Run._done
 
@@ -239,6 +252,7 @@ def test_two_deletes_on_one_file_land_both_or_conflict_cleanly(
     assert table.arrow().num_rows == 18
 
 
+@pytest.mark.not_delta("position delete files")
 @settings(
     max_examples=40,
     deadline=None,
@@ -286,9 +300,8 @@ def test_random_deletes_leave_what_a_list_would_keep(tmp_path_factory, table_for
 
 
 def test_an_isolation_level_that_does_not_exist_is_refused_with_its_property(lake):
-    table = lake.create_table(
-        "shop.odd", SALES, properties={"write.delete.isolation-level": "none at all"}
-    )
+    table = lake.create_table("shop.odd", SALES)
+    set_unchecked(table, {"write.delete.isolation-level": "none at all"})
     table.append(sales(10))
     with pytest.raises(InvalidStatementError, match=r"write\.delete\.isolation-level=none at all"):
         table.delete("id = 3")

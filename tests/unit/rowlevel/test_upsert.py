@@ -15,8 +15,10 @@ from rowlake.errors import (
 )
 from rowlake.rowlevel import change
 from rowlake.storage.files import Storage
-from tests.any_format import changing, read_by_others
+from tests.any_format import changing, read_by_others, referenced_files
 from tests.lakes import SALES, files_in, make_lake, rows_of, sales
+
+pytestmark = pytest.mark.delta
 
 LAYOUTS = {
     "whole": (),
@@ -115,6 +117,7 @@ def test_upserting_again_and_again_keeps_one_row_per_key(lake, version, mode, la
     check(table, merged(*rounds))
 
 
+@pytest.mark.not_delta("tables without a first version")
 def test_rows_that_hold_the_values_already_stay_where_they_are(lake, version, mode):
     table = create(lake, version, ("bucket(2, id)",))
     table.append(sales(40))
@@ -137,6 +140,7 @@ def test_a_row_moves_to_another_partition(lake, version, mode):
     check(table, merged(sales(20), moved))
 
 
+@pytest.mark.not_delta("partition specs that change")
 def test_files_of_older_partition_specs_are_upserted_too(lake, version, mode):
     table = create(lake, version, ("store",))
     table.append(sales(20))
@@ -164,6 +168,7 @@ def test_columns_that_the_source_lacks_keep_their_values(lake, version, mode):
     check(table, sorted((tuple(row.values()) for row in expected.values()), key=repr))
 
 
+@pytest.mark.not_delta("column defaults")
 def test_new_rows_take_the_defaults_of_columns_that_the_source_lacks(lake):
     columns = pa.schema([("id", pa.int64()), ("note", pa.string())])
     table = create(lake, "3", schema=columns)
@@ -183,6 +188,7 @@ def test_keys_alone_add_what_is_not_there(lake, mode):
     check(table, merged(sales(3), pa.table({n: [3 if n == "id" else None] for n in SALES.names})))
 
 
+@pytest.mark.not_delta("tables without a first version")
 def test_rejected_keys_leave_the_table_as_it_is(lake, layout):
     table = create(lake, "3", layout)
     table.append(sales(20))
@@ -198,6 +204,7 @@ def test_rejected_keys_leave_the_table_as_it_is(lake, layout):
     check(table, rows_of(sales(30)))
 
 
+@pytest.mark.not_delta("tables without a first version")
 def test_duplicates_in_the_source_are_an_error(lake):
     table = create(lake, "3", ("bucket(2, id)",))
     table.append(sales(5))
@@ -240,6 +247,7 @@ def test_a_null_key_of_the_source_is_an_error_and_of_the_target_matches_nothing(
     check(table, sorted([(1, "x", 9), (2, "x", 8), *held[1:]], key=repr))
 
 
+@pytest.mark.not_delta("tables without a first version")
 @pytest.mark.parametrize(
     "empty", [sales(0), [], sales(0).to_batches(), pa.table({"id": pa.array([], pa.int64())})]
 )
@@ -282,6 +290,7 @@ def test_only_files_with_a_key_are_rewritten(lake):
     assert (result.data_files_removed, result.rows_copied, result.files_pruned) == (1, 48, 2)
 
 
+@pytest.mark.not_delta("branches")
 def test_a_branch_is_upserted_alone(lake, version, mode):
     table = create(lake, version)
     table.append(sales(10))
@@ -293,6 +302,7 @@ def test_a_branch_is_upserted_alone(lake, version, mode):
     assert rows_of(table.arrow(ref="dev")) == merged(sales(10), source)
 
 
+@pytest.mark.not_delta("identifier fields")
 def test_identifier_fields_are_the_default_keys(lake):
     table = create(lake)
     with pytest.raises(RowlakeError, match="key"):
@@ -304,6 +314,7 @@ def test_identifier_fields_are_the_default_keys(lake):
     check(table, merged(sales(3), changed(sales(3, 1), "new")))
 
 
+@pytest.mark.not_delta("tables without a first version")
 def test_what_cannot_be_upserted_is_said(lake):
     table = create(lake)
     for given, error in (
@@ -356,6 +367,6 @@ def test_upserts_of_one_key_at_once_end_as_one_row(lake, monkeypatch, race, ther
     result = table.upsert(mine, ["id"], mode=mode, isolation=isolation[1])
     assert (result.rows_updated, result.rows_inserted) == (3, 0) if there else (2, 1)
     check(table, merged(sales(20 if there else 5), theirs, mine))
-    kept = set(table.inspect("all_files")["file_path"].to_pylist())
+    kept = referenced_files(table)
     data = {place for place in files_in(table.location) - before if "/data/" in place}
     assert data <= kept

@@ -14,7 +14,7 @@ import pytest
 from rowlake.errors import CardinalityError, SchemaMismatchError
 from rowlake.model.transform import apply_transform
 from rowlake.rowlevel import matches, one_per_key, operation, staged
-from rowlake.verbs import source
+from rowlake.sources import rows
 from tests.any_format import read_by_others
 from tests.lakes import files_in, make_lake
 
@@ -30,7 +30,7 @@ LAYOUTS = {
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     """Take any file for a large one."""
-    monkeypatch.setattr(source, "SMALL_BYTES", 0)
+    monkeypatch.setattr(rows, "SMALL_BYTES", 0)
 
 
 @pytest.fixture
