@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowlake.commit.metadata import commit_metadata
 from rowlake.commit.outcome import commit_or_raise
 from rowlake.errors import InvalidStatementError
 from rowlake.model.change import Change, Operation
-from rowlake.model.metadata_change import DEFAULT_RETENTION, CreateRef, Retention
+from rowlake.model.metadata_change import DEFAULT_RETENTION
 from rowlake.storage.files import Storage
 
 if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
+    from rowlake.model.metadata_change import CreateRef
 
 
-def create_ref(
-    handle: TableHandle,
-    name: str,
-    kind: str,
-    *,
-    snapshot_id: int | None = None,
-    retention: Retention = DEFAULT_RETENTION,
-    replace: bool = False,
-    if_not_exists: bool = False,
-) -> TableHandle:
-    """Create a branch or tag at a snapshot, the current one by default."""
-    if kind == "branch" and snapshot_id is None and name not in handle.refs:
+def create_ref(handle: TableHandle, wanted: CreateRef) -> TableHandle:
+    """Create or replace a branch or tag."""
+    name, is_new = wanted.name, wanted.create and wanted.name not in handle.refs
+    if wanted.kind == "branch" and wanted.snapshot_id is None and is_new:
         handle = begun(handle, name)
         made = handle.refs.get(name)
-        if made is not None and retention == DEFAULT_RETENTION:
+        if made is not None and wanted.retention == DEFAULT_RETENTION:
             return handle
         if made is not None:
-            snapshot_id, replace, if_not_exists = made.snapshot_id, True, False
-    return commit_metadata(
-        handle,
-        f"create {kind} {name}",
-        CreateRef(name, kind, snapshot_id, retention, replace, if_not_exists),
-    )
+            wanted = replace(
+                wanted, snapshot_id=made.snapshot_id, replace=True, if_not_exists=False
+            )
+    return commit_metadata(handle, f"create {wanted.kind} {name}", wanted)
 
 
 def begun(handle: TableHandle, branch: str) -> TableHandle:

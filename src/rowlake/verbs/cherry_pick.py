@@ -2,7 +2,8 @@
 
 Comes in: a table handle and the snapshot (or its write-audit-publish id). Goes out: the handle
 after the commit and a `Result`. An append is applied again on whatever the branch holds; any other
-change only where its parent is still the head, since nothing else is sure to mean the same.
+change only where its parent is still the head, since nothing else is sure to mean the same. A batch
+of a stream keeps its mark, and is skipped where the branch holds it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 from rowlake.commit.metadata import commit_metadata
 from rowlake.commit.outcome import commit_or_raise
 from rowlake.errors import InvalidStatementError, shown
+from rowlake.model.app_batch import batch_of
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.format import FileAction
@@ -110,8 +112,13 @@ def _append_again(
     extra = {SOURCE_SNAPSHOT_ID: str(snapshot.snapshot_id)}
     if WAP_ID in snapshot.summary:
         extra[PUBLISHED_WAP_ID] = snapshot.summary[WAP_ID]
-    change = Change(Operation.APPEND, added_data=added, branch=branch, properties=extra)
+    batch = batch_of(snapshot.summary)
+    change = Change(
+        Operation.APPEND, added_data=added, branch=branch, properties=extra, app_batch=batch
+    )
     after, committed = commit_or_raise(handle, change, storage, "cherry-pick", keep_files=True)
+    if committed.skipped:
+        return after, Result("cherry-pick", skipped=True)
     rows = int(pc.sum(added["record_count"]).as_py() or 0)
     result = Result(
         "cherry-pick",

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.catalog import tables as catalog_tables
+import pyarrow as pa
+
+from rowlake.catalog.formats import add_name, load_table, table_exists
 from rowlake.commit.outcome import Phases
-from rowlake.errors import CommitConflictError
+from rowlake.errors import CommitConflictError, InvalidStatementError
 from rowlake.model.change import Change, Operation
 from rowlake.model.metadata_change import Redefine
 from rowlake.model.result import Result
+from rowlake.sources.plain_parquet import FileSource
+from rowlake.sources.rows import SparkSource, source_of
 from rowlake.storage.files import Storage
-from rowlake.verbs.create import create_table
+from rowlake.verbs.create import create_table, validate_format
+from rowlake.verbs.schema_input import schema_of
 from rowlake.verbs.write import WriteOptions, committed_result, write_rows
 
 if TYPE_CHECKING:
@@ -34,12 +39,14 @@ def create_table_as(
 ) -> tuple[TableHandle, Result]:
     """Create a table that holds these rows, or replace one, atomically."""
     phases = Phases()
-    known = catalog_tables.table_exists(catalog, identifier)
+    known = table_exists(catalog, identifier)
     handle = (
-        catalog_tables.load_table(catalog, identifier)
+        load_table(catalog, identifier)
         if known
         else create_table(catalog, identifier, definition, staged=True)
     )
+    if known:
+        validate_format(handle, definition)
     staged = _redefined(handle, definition) if known else handle
     view = staged.view()
     with phases.phase("write"):
@@ -58,9 +65,27 @@ def create_table_as(
 
     change = Change(Operation.APPEND, added_data=written)
     storage = Storage(view.io_properties)
-    return committed_result(
+    landed, result = committed_result(
         handle, change, storage, "create", phases, first=first if known else None
     )
+    if not known:
+        add_name(landed)
+    return landed, result
+
+
+def rows_with_schema(rows: Any, engine: Engine) -> tuple[Any, Any]:
+    """Return rows, and the schema that a table of them has; rows that can be read once are held."""
+    found = source_of(rows, engine)
+    if isinstance(found, SparkSource):
+        return found.frame, schema_of(found.frame)
+    if isinstance(found, FileSource):
+        return rows, found.schema
+    held = pa.Table.from_batches(found.batches, found.schema)
+    if not held.column_names:
+        raise InvalidStatementError(
+            "Cannot create a table of rows without columns. Use create_table and give a schema."
+        )
+    return held, held.schema
 
 
 def _redefined(handle: TableHandle, definition: TableDefinition) -> TableHandle:

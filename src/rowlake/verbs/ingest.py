@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from rowlake.commit.outcome import Phases, commit_or_raise
-from rowlake.errors import InvalidStatementError
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.ingest.folders import FORMATS, source_files
+from rowlake.ingest.footers import AdoptContext, AdoptTask, adopt_kernel
+from rowlake.ingest.partition_match import check_duplicates, compatible_spec, partitioned
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.metadata_change import AddNameMapping
 from rowlake.model.result import Result
+from rowlake.model.task import NameMapping
 from rowlake.storage.files import Storage
-from rowlake.verbs.adopt import AdoptContext, AdoptTask, adopt_kernel
-from rowlake.verbs.folders import FORMATS, source_files
-from rowlake.verbs.ingest_match import check_duplicates, compatible_spec, partitioned
 from rowlake.verbs.write import WriteOptions, view_for_write
 from rowlake.write.metrics_modes import metrics_modes
 
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowlake.engine.spark import Engine
+    from rowlake.ingest.folders import SourceFile
     from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
     from rowlake.model.partition import PartitionSpec
     from rowlake.model.view import TableView
-    from rowlake.verbs.folders import SourceFile
 
 FOOTER_BYTES = 64 * 1024  # about what reading a footer costs
 FILES_PER_TASK = 500
@@ -56,6 +57,10 @@ def add_files(
     """Take files into a table; `partition_filter` picks folders by their values."""
     phases = Phases()
     view = view_for_write(handle, options.branch)
+    if not view.can.existing_files:
+        raise UnsupportedFeatureError(
+            f"Cannot add files to {view.name}: its format does not take files that others wrote."
+        )
     with phases.phase("list"):
         files = source_files(source, Storage(view.io_properties), checked_format(file_format))
     return added(
@@ -129,7 +134,7 @@ def _context(view: TableView, spec: PartitionSpec, mapping: str) -> AdoptContext
             names.setdefault(key, set()).add(path[-1])
     return AdoptContext(
         schema=view.schema,
-        name_mapping=mapping,
+        name_mapping=NameMapping(mapping),
         modes=metrics_modes(view.properties, view.schema, None),
         constant_ids=frozenset(field.source_id for field in spec.fields),
         names={key: frozenset(found) for key, found in names.items()},

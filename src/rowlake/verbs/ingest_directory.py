@@ -15,14 +15,14 @@ import pyarrow as pa
 from rowlake.catalog import tables as catalog_tables
 from rowlake.commit.outcome import Phases
 from rowlake.errors import InvalidStatementError, SchemaMismatchError
+from rowlake.ingest.folders import inferred_types, source_files
+from rowlake.ingest.footers import SCHEMAS, AdoptContext, schema_kernel
 from rowlake.model.metadata_change import TableDefinition
 from rowlake.model.partition import PartitionBy
 from rowlake.model.schema import Schema
 from rowlake.storage.files import Storage
 from rowlake.storage.locations import split
-from rowlake.verbs.adopt import SCHEMAS, AdoptContext, schema_kernel
 from rowlake.verbs.create import already_there, create_table
-from rowlake.verbs.folders import inferred_types, source_files
 from rowlake.verbs.ingest import added, checked_format, cost_of, tasks_of
 from rowlake.verbs.write import WriteOptions
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowlake.engine.spark import Engine
+    from rowlake.ingest.folders import SourceFile
     from rowlake.model.handle import TableHandle
     from rowlake.model.result import Result
-    from rowlake.verbs.folders import SourceFile
 
 SNAPSHOT_PROPERTIES = {"gc.enabled": "false", "snapshot": "true"}
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.commit.rerun import rerun_on_conflict
 from rowlake.errors import InvalidStatementError, shown
 from rowlake.model.schema import FIELD_ID, Schema, field_id
 from rowlake.model.task import (
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.plan.files import FilePlan
 
-NAME_MAPPING = "schema.name-mapping.default"
 # Spark lists every path again and starts a task per some files: above this the kernel is quicker.
 MOST_NATIVE_FILES = 2_000
 
@@ -114,7 +114,7 @@ def scan_context(view: TableView, columns: Sequence[str] | None = None) -> ScanC
         table_schema=view.schema,
         projection=projection_of(view, columns),
         specs=view.specs,
-        name_mapping=view.properties.get(NAME_MAPPING),
+        name_mapping=view.name_mapping,
         partition_type=unified_partition_type(view),
         io_properties=view.io_properties,
     )
@@ -153,7 +153,14 @@ def frame(handle: TableHandle, engine: Engine, request: Request) -> Any:
 
 
 def arrow(handle: TableHandle, engine: Engine, request: Request) -> pa.Table:
-    """Return the rows as an Arrow table; small reads run in the driver, without Spark."""
+    """Return the rows as an Arrow table; small reads run in the driver, without Spark.
+
+    Files that are gone because their snapshot was expired make it read the newest snapshot.
+    """
+    return rerun_on_conflict(handle, lambda newest: _arrow(newest, engine, request))
+
+
+def _arrow(handle: TableHandle, engine: Engine, request: Request) -> pa.Table:
     read = planned(handle, request, engine)
     size = read.plan.size_in_bytes
     tasks = scan_tasks(read.plan, read.context, slots=engine.parallelism)
@@ -171,7 +178,7 @@ def _native_part(read: Read, engine: Engine) -> tuple[Any, FilePlan]:
     has_metadata = any(
         field_id(field) not in read.view.schema.by_id for field in read.context.projection.arrow
     )
-    if has_metadata or read.context.exact or NAME_MAPPING in read.view.properties:
+    if has_metadata or read.context.exact or read.view.name_mapping is not None:
         return None, read.plan
     if not read.context.projection.arrow:
         return None, read.plan

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError
+from rowlake.model.metadata_change import CreateRef
 from rowlake.verbs.branches import create_ref
 from rowlake.verbs.cherry_pick import WAP_ID
 
@@ -61,4 +62,4 @@ def audited(
 
 def _with_branch(handle: TableHandle, branch: str) -> TableHandle:
     """Return the table with this branch; one without snapshots gets an empty one to begin at."""
-    return create_ref(handle, branch, "branch", if_not_exists=True)
+    return create_ref(handle, CreateRef(branch, "branch", if_not_exists=True))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.commit.batches import has_landed
 from rowlake.commit.outcome import Phases, commit_or_raise
 from rowlake.engine.spark import Spread
 from rowlake.errors import InvalidStatementError, RowlakeError
@@ -24,10 +25,11 @@ from rowlake.model.predicate import TRUE
 from rowlake.model.properties import validate_no_secrets
 from rowlake.model.result import Result
 from rowlake.secrets import redacted_repr
+from rowlake.sources.column_match import matched_batches, matched_frame, matched_names
+from rowlake.sources.plain_parquet import FileSource
+from rowlake.sources.rows import ArrowSource, source_of
 from rowlake.storage.files import Storage
-from rowlake.verbs.match import matched_batches, matched_frame, matched_names
-from rowlake.verbs.plain_parquet import FileSource
-from rowlake.verbs.source import ArrowSource, source_of
+from rowlake.verbs.row_rules import with_rules
 from rowlake.write.context import write_context
 from rowlake.write.distribution import Kind, choose_distribution
 from rowlake.write.kernel import remove_attempt, write_batches
@@ -42,11 +44,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rowlake.engine.spark import Engine
+    from rowlake.model.app_batch import AppBatch
     from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
-    from rowlake.verbs.source import Source, SparkSource
+    from rowlake.sources.rows import Source, SparkSource
     from rowlake.write.context import WriteContext
 
 
@@ -61,6 +64,7 @@ class WriteOptions:
     deletes: str | None = None
     progress: Any = None
     stage_only: bool = False
+    app_batch: AppBatch | None = None
 
     __repr__ = redacted_repr
 
@@ -71,13 +75,13 @@ class WriteOptions:
 def append(
     handle: TableHandle, engine: Engine, rows: Any, options: WriteOptions
 ) -> tuple[TableHandle, Result]:
-    """Add rows; an empty input commits nothing."""
+    """Add rows; an empty input commits nothing, unless it is a batch of a stream."""
     phases = Phases()
     view = view_for_write(handle, options.branch)
     storage = Storage(view.io_properties)
     with phases.phase("write"):
         written = write_rows(view, engine, rows, options)
-    if not written.num_rows:
+    if not written.num_rows and options.app_batch is None:
         return handle, Result("append", seconds=phases.total, phases=phases.seconds)
     change = Change(
         Operation.APPEND,
@@ -85,6 +89,7 @@ def append(
         branch=options.branch,
         stage_only=options.stage_only,
         properties=options.properties,
+        app_batch=options.app_batch,
     )
     return committed_result(handle, change, storage, "append", phases)
 
@@ -114,9 +119,10 @@ def overwrite(
         branch=options.branch,
         stage_only=options.stage_only,
         properties=options.properties,
+        app_batch=options.app_batch,
     )
     replaced = _replaced_partitions(written) if dynamic else frozenset()
-    if dynamic and not replaced:
+    if dynamic and not replaced and options.app_batch is None:
         return handle, Result("overwrite", seconds=phases.total, phases=phases.seconds)
     if dynamic:
         change = replace(change, properties={REPLACE_PARTITIONS: "true", **change.properties})
@@ -130,13 +136,14 @@ def delete_files(
     """Remove every data file all of whose rows match; reads metadata only (TRUNCATE)."""
     phases = Phases()
     view = view_for_write(handle, options.branch)
-    if view.snapshot is None:
+    if view.snapshot is None and options.app_batch is None:
         return handle, Result(operation, seconds=phases.total)
     change = Change(
         Operation.DELETE,
         branch=options.branch,
         stage_only=options.stage_only,
         properties=options.properties,
+        app_batch=options.app_batch,
     )
     change = _replacing(change, view, where, frozenset(), options)
     return committed_result(handle, change, Storage(view.io_properties), operation, phases)
@@ -171,7 +178,21 @@ def _replacing(
         branch=change.branch,
         stage_only=change.stage_only,
         properties=change.properties,
+        app_batch=change.app_batch,
     )
+
+
+def skipped_result(operation: str, phases: Phases) -> Result:
+    """Return the result of a batch that had landed before."""
+    return Result(operation, skipped=True, seconds=phases.total, phases=phases.seconds)
+
+
+def is_done(handle: TableHandle, options: WriteOptions, operation: str) -> Result | None:
+    """Return the result of a batch that had landed before; asked before any work is done."""
+    done = has_landed(
+        handle, options.branch, options.app_batch, operation, staged=options.stage_only
+    )
+    return skipped_result(operation, Phases()) if done else None
 
 
 def view_for_write(handle: TableHandle, branch: str) -> TableView:
@@ -184,7 +205,7 @@ def view_for_write(handle: TableHandle, branch: str) -> TableView:
         )
     if ref is not None and ref.is_tag:
         raise InvalidStatementError(f"{branch} is a tag of {handle.name}; tags cannot be written.")
-    return handle.view(ref=branch if ref else None)
+    return with_rules(handle.view(ref=branch if ref else None))
 
 
 def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions) -> pa.Table:
@@ -293,6 +314,8 @@ def committed_result(
     """Commit a change and say what it did; `first` makes a metadata change that lands with it."""
     with phases.phase("commit"):
         landed, committed = commit_or_raise(handle, change, storage, operation, first=first)
+    if committed.skipped:
+        return landed, skipped_result(operation, phases)
     snapshot = landed.snapshot(committed.snapshot_id)
     counted = snapshot.summary if snapshot else {}
     added = change.added_data if change.added_data is not None else no_files()

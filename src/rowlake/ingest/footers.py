@@ -28,9 +28,10 @@ from rowlake.write.metrics_modes import NONE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rowlake.ingest.folders import SourceFile
     from rowlake.model.schema import Schema
+    from rowlake.model.task import NameMapping
     from rowlake.scan.source import DataFileSource
-    from rowlake.verbs.folders import SourceFile
     from rowlake.write.leaves import Leaf
     from rowlake.write.metrics_modes import MetricsMode
 
@@ -42,7 +43,7 @@ class AdoptContext:
     """What all tasks share; `names` has every name that a field id ever had in the table."""
 
     schema: Schema
-    name_mapping: str | None
+    name_mapping: NameMapping | None
     modes: Mapping[int, MetricsMode]
     constant_ids: frozenset[int] = frozenset()
     names: Mapping[int, frozenset[str]] = field(default_factory=dict)

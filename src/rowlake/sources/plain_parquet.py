@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import dataset
 
 from rowlake.errors import UnsupportedFeatureError
 from rowlake.model.schema import FIELD_ID
@@ -114,6 +115,20 @@ def source_at(path: str | Path, make_frame: Callable[[], Any]) -> FileSource | N
     names = footers[0].schema_arrow.names
     schema = _plain_schema(footers[0], names)
     return None if schema is None else _source(footers, schema, tuple(names), make_frame)
+
+
+def nanosecond_rows(path: str | Path) -> pa.RecordBatchReader | None:
+    """Return rows of files with times in nanoseconds, which Spark does not read; else None."""
+    files = [] if "://" in str(path) else _files(Path(path))
+    footers = _footers([str(each) for each in files])
+    if not footers or not any(_is_nanoseconds(field.type) for field in footers[0].schema_arrow):
+        return None
+    found = dataset.dataset([footer.location for footer in footers], format="parquet")
+    return found.scanner().to_reader()
+
+
+def _is_nanoseconds(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
 
 
 def source_of_columns(

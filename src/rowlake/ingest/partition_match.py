@@ -13,18 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import InvalidStatementError, shown
+from rowlake.ingest.folders import inferred_types
+from rowlake.ingest.partition_texts import encoded_partitions
 from rowlake.model.predicate import TRUE
 from rowlake.storage.locations import S3, split
-from rowlake.verbs.folders import inferred_types
-from rowlake.verbs.partition_texts import encoded_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowlake.ingest.folders import SourceFile
     from rowlake.model.partition import PartitionField, PartitionSpec
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
-    from rowlake.verbs.folders import SourceFile
 
 
 def compatible_spec(view: TableView, files: Sequence[SourceFile]) -> PartitionSpec:

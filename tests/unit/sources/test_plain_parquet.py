@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import rowlake
-from rowlake.verbs import plain_parquet as room
-from rowlake.verbs.plain_parquet import FileSource, source_at
+from rowlake.sources import plain_parquet as room
+from rowlake.sources.plain_parquet import FileSource, source_at
 
 ROWS = pa.table({"id": [1, 2], "v": ["a", "b"]})
 
