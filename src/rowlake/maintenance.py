@@ -11,11 +11,10 @@ from rowlake.times import to_ms
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowlake.conditions import keys as key_predicates
     from rowlake.engine.spark import Engine
     from rowlake.maintain.autopilot import health, optimize
     from rowlake.maintain.cleanup import erase as erasing
-    from rowlake.maintain.cleanup import expire, file_list, orphans
+    from rowlake.maintain.cleanup import erased_rows, expire, file_list, orphans
     from rowlake.maintain.cleanup import vacuum as vacuuming
     from rowlake.maintain.compact import request_text, rewrite
     from rowlake.maintain.deletes import equality_deletes, position_deletes
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from rowlake.workspace import Workspace
 else:  # loaded at their first use
     health, optimize = deferred("rowlake.maintain.autopilot", "health optimize")
-    erasing, expire, file_list, orphans, vacuuming = deferred(
-        "rowlake.maintain.cleanup", "erase expire file_list orphans vacuum"
+    erasing, erased_rows, expire, file_list, orphans, vacuuming = deferred(
+        "rowlake.maintain.cleanup", "erase erased_rows expire file_list orphans vacuum"
     )
     request_text, rewrite = deferred("rowlake.maintain.compact", "request_text rewrite")
     equality_deletes, position_deletes = deferred(
@@ -36,7 +35,6 @@ else:  # loaded at their first use
     manifests, partition_stats, table_path, table_stats = deferred(
         "rowlake.maintain.iceberg", "manifests partition_stats table_path table_stats"
     )
-    (key_predicates,) = deferred("rowlake.conditions", "keys")
 
 
 class Maintenance:
@@ -84,7 +82,7 @@ class Maintenance:
             dry_run=dry_run,
             max_bytes=max_bytes,
             max_seconds=max_seconds,
-            where=request_text.files_where(view, where),
+            where=request_text.files_where(self._engine, handle, view, where),
             branch=branch,
         )
         return report
@@ -108,9 +106,10 @@ class Maintenance:
         `where` chooses files that may hold matching rows; `options` are Iceberg's. `max_bytes` and
         `max_seconds` bound the work; what is left is for the next run.
         """
-        view = self.handle.view(ref=branch if branch != "main" else None)
+        handle = self.handle
+        view = handle.view(ref=branch if branch != "main" else None)
         request = rewrite.Request(
-            where=request_text.files_where(view, where),
+            where=request_text.files_where(self._engine, handle, view, where),
             options=dict(options or {}),
             layout=request_text.layout_for(view, strategy, order),
             branch=branch,
@@ -119,7 +118,7 @@ class Maintenance:
             max_seconds=max_seconds,
             progress=progress,
         )
-        self._handle, report = rewrite.rewrite_data_files(self._handle, self._engine, request)
+        self._handle, report = rewrite.rewrite_data_files(handle, self._engine, request)
         return report
 
     @says_where_it_ran
@@ -141,7 +140,7 @@ class Maintenance:
             handle,
             self._engine,
             options=options,
-            where=request_text.files_where(view, where),
+            where=request_text.files_where(self._engine, handle, view, where),
             branch=branch,
             dry_run=dry_run,
         )
@@ -166,7 +165,7 @@ class Maintenance:
         self._handle, report = equality_deletes.convert_equality_deletes(
             handle,
             self._engine,
-            where=request_text.files_where(view, where),
+            where=request_text.files_where(self._engine, handle, view, where),
             options=options,
             branch=branch,
             dry_run=dry_run,
@@ -344,7 +343,7 @@ class Maintenance:
         left, but for those below `also_below`.
         """
         handle = self.handle
-        predicate = key_predicates.rows_to_erase(handle, keys, where)
+        predicate = erased_rows.rows_to_erase(self._engine, handle, keys, where)
         self._handle, report = erasing.erase(
             handle,
             self._engine,

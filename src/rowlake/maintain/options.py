@@ -108,7 +108,7 @@ class FileSizes:
         return cls(target, least, most)
 
     def outside(self, sizes: NDArray[Any]) -> NDArray[Any]:
-        """Mark the sizes that are not fine."""
+        """Return which sizes are outside of the limits."""
         return (sizes < self.least) | (sizes > self.most)
 
     def output_files(self, size_in_bytes: float) -> int:

@@ -19,6 +19,7 @@ from rowlake.model.files import Content
 from rowlake.model.health import Finding, Health, Verdict
 from tests.lakes import SALES, make_lake, sales
 from tests.metadata_files import MB, add_files, numbers
+from tests.parts.odd_properties import set_unchecked
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -84,7 +85,8 @@ def test_partitions_that_are_too_fine_are_said(lake) -> None:
 
 
 def test_a_property_that_is_no_number_is_an_error(lake) -> None:
-    table = numbers(lake, properties={"write.target-file-size-bytes": "large"})
+    table = numbers(lake)
+    set_unchecked(table, {"write.target-file-size-bytes": "large"})
     with pytest.raises(InvalidStatementError, match=r"write\.target-file-size-bytes=large"):
         looked_at(table)
 

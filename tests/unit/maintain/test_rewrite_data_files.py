@@ -12,7 +12,12 @@ from pyiceberg.transforms import BucketTransform, IdentityTransform
 
 from rowlake.commit import compaction_rebase
 from rowlake.commit.phases import Phase
-from rowlake.errors import EngineError, InvalidStatementError, UnsupportedFeatureError
+from rowlake.errors import (
+    CommitConflictError,
+    EngineError,
+    InvalidStatementError,
+    UnsupportedFeatureError,
+)
 from rowlake.model.outcome import Conflict
 from tests.any_format import changing, read_by_others
 from tests.lakes import files_in, make_lake, rows_of
@@ -243,6 +248,17 @@ def test_a_branch_that_is_rolled_back_meanwhile_is_looked_at_anew(lake):
     ):
         assert table.rewrite_data_files().rewritten_data_files_count == 6
     assert ids(table) == [i for i in range(60) if i != 5]
+
+
+def test_a_branch_that_is_dropped_meanwhile_is_a_conflict(lake):
+    table = create(lake)
+    table.create_branch("b")
+    with (
+        meanwhile(lambda: lake.table(table.name).drop_ref("b")),
+        pytest.raises(CommitConflictError, match="branch b was dropped"),
+    ):
+        table.rewrite_data_files(branch="b")
+    assert len(table.arrow()) == 60
 
 
 @pytest.mark.iceberg

@@ -153,6 +153,22 @@ def test_a_small_target_gives_manifests_of_neighbouring_partitions(lake):
     assert table.rewrite_manifests().snapshot_id is None
 
 
+def test_one_large_manifest_becomes_several_of_the_target_size(lake):
+    table = created(lake)
+    for number in range(30):
+        table.append(sales(64, first=64 * number))
+    table.rewrite_manifests()
+    (size,) = listed(table)["manifest_length"].to_pylist()
+    before = entries(table)
+    table.set_properties({"commit.manifest.target-size-bytes": str(-(-size // 3))})
+
+    report = table.rewrite_manifests()
+
+    assert (report.rewritten_manifests_count, report.added_manifests_count) == (1, 3)
+    assert entries(table) == before
+    assert table.rewrite_manifests().snapshot_id is None
+
+
 def spans(table) -> list[tuple[int, int]]:
     bounds = [row["partitions"][0] for row in listed(table).to_pylist()]
     return [
@@ -222,6 +238,17 @@ def test_partitions_of_any_type_are_sorted_nulls_first(lake, column):
     values = found.field(0).to_pylist()
     known = [value for value in values if value is not None]
     assert values == [None] * (len(values) - len(known)) + sorted(known)
+
+
+def test_a_branch_that_is_dropped_meanwhile_is_a_conflict(lake, tmp_path):
+    table = filled(lake)
+    table.create_branch("audit")
+    with (
+        stopped_at(Phase.PRODUCED, lambda: lake.table(NAME).drop_ref("audit")),
+        pytest.raises(CommitConflictError, match="branch audit was dropped"),
+    ):
+        table.rewrite_manifests(branch="audit")
+    assert stray_files(tmp_path, None, NAME) == set()
 
 
 def test_a_branch_has_its_own_manifests_rewritten(lake):

@@ -55,6 +55,7 @@ SORT_PASSES, COPY_PASSES = 3, 2
 class Step:
     """One verb that could run: `rewrites` is what counts against a budget of bytes.
 
+    `opens` and `reads` are what a read saves in files and in bytes; `saves` is both in one number.
     `instead` is less work, for where there is no room for this.
     """
 
@@ -66,6 +67,8 @@ class Step:
     arguments: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     instead: Step | None = None
+    opens: int = 0
+    reads: int = 0
 
     @property
     def pays(self) -> bool:
@@ -117,8 +120,9 @@ def _split(found: list[Step | NoStep]) -> tuple[list[Step], list[NoStep]]:
 
 def balance(step: Step) -> str:
     """Return what a step saves and costs, for people."""
-    saved, spent = size_text(step.saves), size_text(step.costs)
-    return f"saves about {saved} per read; costs {spent} once"
+    saved = [count_text(step.opens, "file open")] if step.opens else []
+    saved += [size_text(step.reads)] if step.reads or not saved else []
+    return f"saves about {' and '.join(saved)} per read; rewrites {size_text(step.rewrites)} once"
 
 
 # --- data files
@@ -154,6 +158,8 @@ def _packing(survey: Survey) -> Step | NoStep:
         why = "no partition has many small files, and few rows are deleted"
         return NoStep("rewrite_data_files", why)
     options = {} if deleted.verdict is Verdict.OK else checks.folding_options(survey)
+    if small.command and "min-input-files" in small.command:
+        options = {**options, **checks.PAIRS}
     return _rewrite(survey, ", ".join(reasons), 0.0, COPY_PASSES, {}, options)
 
 
@@ -168,12 +174,17 @@ def _rewrite(
     step = Step("rewrite_data_files", why, 0, 0, 0, arguments, options)
     mask = rewritten(survey, step)
     deletes, sizes = survey.deletes, survey.sizes
-    opened = (deletes.positions + deletes.equalities)[mask].sum() * OPEN_BYTES
     folded = deletes.bytes_opened[mask].sum() + (sizes * _deleted_share(survey))[mask].sum()
-    saves = saved + checks.small_files(survey).gone * OPEN_BYTES + opened + folded
+    small = checks.small_files(survey)
+    gone = small.gone_with_pairs if "min-input-files" in options else small.gone
+    opens = gone + int((deletes.positions + deletes.equalities)[mask].sum())
+    reads = int(saved + folded)
     rewrites = int(sizes[mask].sum())
     costs = passes * rewrites + int(mask.sum()) * OPEN_BYTES
-    return Step(step.verb, why, int(saves), costs, rewrites, arguments, options)
+    saves = reads + opens * OPEN_BYTES
+    return Step(
+        step.verb, why, saves, costs, rewrites, arguments, options, opens=opens, reads=reads
+    )
 
 
 def rewritten(survey: Survey, step: Step) -> Numbers:
@@ -181,7 +192,8 @@ def rewritten(survey: Survey, step: Step) -> Numbers:
     if "rewrite-all" in step.options:
         return np.ones(survey.count, dtype=bool)
     small = checks.small_files(survey)
-    mask = small.mergeable | checks.mostly_deleted(survey)
+    merged = small.pairs if "min-input-files" in step.options else small.mergeable
+    mask = merged | checks.mostly_deleted(survey)
     mask |= survey.sizes > checks.LARGE_SHARE * small.target
     if "delete-ratio-threshold" in step.options:
         deleted = survey.deletes.surely_deleted
@@ -216,7 +228,8 @@ def equality(survey: Survey, folded: Numbers) -> Step | NoStep:
     costs = int(KEY_SHARE * size) + int(deletes.sizes[kind].sum())
     reach = f"reach {count_text(count, 'data file')}, {dangling:,} of them reach none"
     why = f"{count_text(files, 'equality delete file')} {reach}"
-    return Step(verb, why, saves, costs, costs)
+    opens = max(int(deletes.equalities[touched].sum()) - count, 0) + dangling
+    return Step(verb, why, saves, costs, costs, opens=opens, reads=compared)
 
 
 def positions(survey: Survey, folded: Numbers) -> Step | NoStep:
@@ -236,7 +249,8 @@ def positions(survey: Survey, folded: Numbers) -> Step | NoStep:
     )
     saves = extra * OPEN_BYTES + dangling * MANIFEST_BYTES
     # Delete files are tiny and read side by side: bytes count, and opening as for manifests.
-    return Step(verb, why, saves, COPY_PASSES * rewrites + count * MANIFEST_BYTES, rewrites)
+    costs = COPY_PASSES * rewrites + count * MANIFEST_BYTES
+    return Step(verb, why, saves, costs, rewrites, opens=extra + dangling)
 
 
 # --- metadata
@@ -252,7 +266,7 @@ def manifests(survey: Survey) -> Step | NoStep:
     count, size, ideal = metadata.manifest_sizes(survey)
     saves = max(count - ideal, 1) * MANIFEST_BYTES
     costs = COPY_PASSES * size + count * MANIFEST_BYTES
-    return Step(verb, "; ".join(bad), saves, costs, size)
+    return Step(verb, "; ".join(bad), saves, costs, size, opens=max(count - ideal, 1))
 
 
 def expiry(survey: Survey) -> Step | NoStep:
@@ -269,4 +283,4 @@ def expiry(survey: Survey) -> Step | NoStep:
     size = survey.metadata_size or 0
     saves = size * count // max(len(survey.handle.snapshots), 1)
     why = f"{count_text(count, 'snapshot')} can expire by history.expire.*"
-    return Step(verb, why, saves, min(COPY_PASSES * size, saves * READS), 0)
+    return Step(verb, why, saves, min(COPY_PASSES * size, saves * READS), 0, reads=saves)

@@ -32,6 +32,7 @@ SMALL_SHARE = 0.75
 LARGE_SHARE = 1.8
 # … and leaves groups of fewer files alone (min-input-files).
 LEAST_INPUT_FILES = 5
+PAIRS = {"min-input-files": "2"}
 # A tenth of the files gone is what a reader may notice, a third is what it feels.
 EXCESS_WATCH, EXCESS_ACT = 0.10, 0.33
 # Without anything to merge, small files tell of partitions that are too fine, in tables this large.
@@ -52,12 +53,17 @@ SHOWN_PARTITIONS = 3
 
 @dataclass(frozen=True)
 class SmallFiles:
-    """Which data files are small, by partition, and what merging them would leave."""
+    """Which data files are small, by partition, and what merging them would leave.
+
+    `pairs` are those that compaction takes too where it merges two files already (`PAIRS`).
+    """
 
     target: int
     small: Numbers
     mergeable: Numbers
     gone: int
+    pairs: Numbers
+    gone_with_pairs: int
 
     @property
     def count(self) -> int:
@@ -74,8 +80,16 @@ def small_files(survey: Survey) -> SmallFiles:
     sizes = np.bincount(groups[small], survey.sizes[small], minlength=width)
     merged = (counts >= LEAST_INPUT_FILES) | ((counts > 1) & (sizes > target))
     left = np.maximum(np.ceil(sizes / target), 1)
-    gone = int(np.maximum(counts - left, 0)[merged].sum())
-    return SmallFiles(target, small, small & merged[groups], gone)
+    fewer = np.maximum(counts - left, 0)
+    several = counts > 1
+    return SmallFiles(
+        target,
+        small,
+        small & merged[groups],
+        int(fewer[merged].sum()),
+        small & several[groups],
+        int(fewer[several].sum()),
+    )
 
 
 def check_small_files(survey: Survey) -> Finding:
@@ -91,6 +105,14 @@ def check_small_files(survey: Survey) -> Finding:
         why = f"Compaction would leave {left}{_worst(survey, found)}."
         how = advice("rewrite_data_files", survey.name)
         return Finding("small files", ratio, shown, verdict, why, how.sql, how.command)
+    if found.gone_with_pairs / total >= EXCESS_WATCH:
+        left = count_text(survey.count - found.gone_with_pairs, "file")
+        why = (
+            f"Partitions have fewer than {LEAST_INPUT_FILES} small files each, which compaction "
+            f"leaves alone by default; with min-input-files=2 it would leave {left}."
+        )
+        how = advice("rewrite_data_files", survey.name, options=PAIRS)
+        return Finding("small files", ratio, shown, Verdict.WATCH, why, how.sql, how.command)
     if ratio > 0.5 and survey.partition_count >= FINE_PARTITIONS:
         why = (
             f"{survey.partition_count:,} partitions, {size_text(int(survey.sizes.mean()))} a file, "

@@ -121,7 +121,7 @@ def _equality(handle: TableHandle, engine: Engine, step: Step, limits: Limits) -
         handle, engine, options=step.options, where=limits.where, branch=limits.branch
     )
     files = count_text(report.removed_equality_delete_files_count, "equality delete file")
-    text = f"{files} went, {count_text(report.rows_deleted, 'row')} marked by position"
+    text = f"{files} went, {count_text(report.rows_deleted, 'row')} deleted by position"
     return Outcome(handle, report, text, step.rewrites)
 
 

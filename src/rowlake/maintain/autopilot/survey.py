@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rowlake.errors import StorageError
 from rowlake.maintain.compact.file_groups import group_keys
-from rowlake.model.files import Content
+from rowlake.model.files import Content, are_vectors
 from rowlake.model.predicate import TRUE
 from rowlake.model.transform import partition_path
 from rowlake.model.values import encode_partitions
@@ -240,7 +240,7 @@ def _delete_facts(plan: FilePlan) -> DeleteFacts:
 
 def _kinds(files: pa.Table) -> Numbers:
     content = np.asarray(one_array(files["content"]))
-    puffin = np.asarray(one_array(pc.equal(files["file_format"], "PUFFIN")))
+    puffin = np.asarray(one_array(are_vectors(files["file_format"])))
     positions = np.where(puffin, VECTOR, POSITION)
     return np.where(content == Content.EQUALITY_DELETES, EQUALITY, positions)
 

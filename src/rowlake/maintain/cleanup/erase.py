@@ -4,7 +4,7 @@ Comes in: an exact predicate. Goes out: a table of which no reachable file holds
 
 1. `erase_search` finds every file, of any snapshot, that holds one, deleted or not.
 2. On each branch the rows are deleted by rewriting their files; files of which the rows were only
-   marked as deleted are rewritten too, and equality deletes that hold the keys are folded in.
+   deleted by position are rewritten too, and equality deletes that hold the keys are folded in.
 3. The snapshots that still reach a file found in step 1 expire, and no other: their files go.
 4. The search runs again: what it finds is the proof, and where others wrote such rows meanwhile the
    work begins again.

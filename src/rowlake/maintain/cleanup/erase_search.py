@@ -2,7 +2,8 @@
 
 Comes in: a table handle and an exact predicate. Goes out: the locations of data files and equality
 delete files that physically hold such a row. Metadata leaves out most files; the rest are read, the
-predicate's columns alone, and no delete hides a row: what a deletion vector marks is still on disk.
+predicate's columns alone, and no delete hides a row: what a deletion vector deletes is still on
+disk.
 """
 
 from __future__ import annotations

@@ -79,15 +79,6 @@ class ExpireSnapshotsReport(Report):
     left_foreign_count: int = 0
     seconds: float = 0.0
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Return (name, value) of what is worth showing; of long lists the beginning."""
-        lists = {
-            name.replace("_", " "): shown(value)
-            for name, value in self.to_dict().items()
-            if isinstance(value, tuple)
-        }
-        return [(name, lists.get(name, value)) for name, value in super().rows()]
-
 
 def expire_snapshots(
     handle: TableHandle,

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.engine.progress import reporting
-from rowlake.errors import CommitConflictError, InvalidStatementError, shown
+from rowlake.errors import CommitConflictError, InvalidStatementError
 from rowlake.maintain.cleanup.identity import equality
 from rowlake.maintain.cleanup.links import link_targets
 from rowlake.maintain.cleanup.orphan_candidates import Sieve, foreign_among, newly_known, sifted
@@ -67,12 +67,6 @@ class RemoveOrphanFilesReport(Report):
     failures: tuple[str, ...] = ()
     left_foreign: tuple[str, ...] = ()
     left_foreign_count: int = 0
-
-    def rows(self) -> list[tuple[str, str]]:
-        """Return (name, value) of what is worth showing; of long lists the first few."""
-        lists = {"orphan_file_location", "failures", "skipped_folders", "left_foreign"}
-        short = {name.replace("_", " "): shown(getattr(self, name)) for name in lists}
-        return [(name, short.get(name, value)) for name, value in super().rows()]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from rowlake.errors import InvalidStatementError, shown
+from rowlake.errors import InvalidStatementError
 from rowlake.maintain.cleanup.expire import expire_snapshots
 from rowlake.maintain.cleanup.identity import equality
 from rowlake.maintain.cleanup.orphan_places import own_places
@@ -51,15 +51,6 @@ class VacuumReport(Report):
     failures: tuple[str, ...] = ()
     left_foreign: tuple[str, ...] = ()
     left_foreign_count: int = 0
-
-    def rows(self) -> list[tuple[str, str]]:
-        """Return (name, value) of what is worth showing; of long lists the beginning."""
-        lists = {
-            name.replace("_", " "): shown(value)
-            for name, value in self.to_dict().items()
-            if isinstance(value, tuple)
-        }
-        return [(name, lists.get(name, value)) for name, value in super().rows()]
 
 
 def vacuum(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowlake.conditions.whole import whole_condition
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.compact.rewrite_tasks import RewriteLayout
 from rowlake.maintain.compact.zcurve import check_columns
@@ -12,12 +11,15 @@ from rowlake.model.names import quoted
 from rowlake.model.partition import SortField
 from rowlake.model.schema import field_id
 from rowlake.prune.bind import resolve
+from rowlake.query.row_condition import whole_condition
 from rowlake.sqltext.cursor import Cursor
 from rowlake.sqltext.terms import take_sort_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowlake.engine.spark import Engine
+    from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
 
@@ -25,11 +27,13 @@ Path = tuple[str, ...]
 STRATEGIES = ("binpack", "sort", "zorder")
 
 
-def files_where(view: TableView, where: str | Predicate | None) -> Predicate | None:
+def files_where(
+    engine: Engine, handle: TableHandle, view: TableView, where: str | Predicate | None
+) -> Predicate | None:
     """Return the filter of the files to rewrite: those that may hold a matching row."""
     if where is None:
         return None
-    return whole_condition(where, view.schema, f"Cannot rewrite files of {view.name}")
+    return whole_condition(engine, handle, view.schema, where, "rewrite files of")
 
 
 def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None) -> RewriteLayout:

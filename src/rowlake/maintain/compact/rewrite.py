@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from rowlake.commit.compaction_rebase import Carry
 from rowlake.commit.outcome import Phases, commit_or_raise
+from rowlake.commit.phases import Phase, reached
 from rowlake.errors import CommitConflictError, EngineError, RowlakeError
 from rowlake.maintain.compact.rewrite_kernel import REWRITTEN, rewrite_kernel
 from rowlake.maintain.compact.rewrite_locate import by_row_id
@@ -28,6 +29,7 @@ from rowlake.maintain.deletes.dangling import remove_dangling_deletes
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.model.change import Change, Operation, Requirements
 from rowlake.model.health import count_text
+from rowlake.model.provenance import noted
 from rowlake.model.report import Report
 from rowlake.storage.files import Storage
 from rowlake.verbs.write import view_for_write
@@ -189,6 +191,8 @@ class _Run:
         try:
             self._rewrite(groups)
         except CommitConflictError as error:
+            if not error.retryable and not error.gave_up:
+                raise  # the table or its branch is gone
             # Others changed all that was rewritten: it stays as they left it.
             self.failures.append(error)
             self._count(given_up_files_count=_files_in(groups))
@@ -200,12 +204,12 @@ class _Run:
 
     def _rewrite(self, groups: list[FileGroup]) -> None:
         making = making_of(self.view, self.options, self.request.layout)
+        reached(Phase.PLANNED, self.handle)
         with self.phases.phase("write"):
             done = self._done(groups, making)
         change = self._change(done)
-        folder = self.view.properties.get("write.data.path") or f"{self.view.location}/data"
         locate = self._locate(groups, making, done) if self.view.can.row_ids else None
-        carry = Carry(change, done.parts, self.storage, folder.rstrip("/"), locate)
+        carry = Carry(change, done.parts, self.storage, self.view.data_folder, locate)
         with self.phases.phase("commit"):
             self.handle, committed = commit_or_raise(
                 self.handle, change, self.storage, VERB, rebase=carry
@@ -281,6 +285,7 @@ class _Run:
             data_sequence_number=snapshot.sequence_number if snapshot and keeps_number else None,
             requirements=Requirements(starting_snapshot_id=self.view.snapshot_id),
             branch=self.request.branch,
+            properties=noted(VERB),  # here, since `Carry` makes the change that is committed
         )
 
     def check_failures(self) -> None:

@@ -1,7 +1,7 @@
 """Where rows of sources are in files that hold them in another order, by their row ids.
 
 Format version 3 only: a rewrite keeps the ids of rows, so the ids of rows that others deleted
-meanwhile, looked for in the new files, say which rows are to be marked there. Key columns are not
+meanwhile, looked for in the new files, say which rows to delete there. Key columns are not
 read; a look costs the id column of the new files.
 """
 

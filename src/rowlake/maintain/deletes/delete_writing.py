@@ -1,4 +1,4 @@
-"""What tasks that rewrite deletes yield: the data files they marked, and the delete files written.
+"""What tasks that rewrite deletes yield: data files with new deletes, and the delete files written.
 
 Runs in tasks. A dry run goes the same way with a writer that writes nothing, so that it says what
 the real run then does.
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import RowlakeError
+from rowlake.model.file_layout import operation_mark
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.secrets import redacted_repr
 from rowlake.storage.files import Storage
@@ -23,15 +24,16 @@ from rowlake.write.position_deletes import PositionDeleteWriter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from rowlake.model.file_layout import VectorFiles
     from rowlake.write.position_deletes import DeletedPositions
 
 _DELETE_KEY = pa.struct([("location", pa.string()), ("content_offset", pa.int64())])
-# Rows of two kinds: of a data file that was read or marked (`source`), and of a delete file that
-# was written (`file`), with the data sequence number that it keeps, if any.
-MARKING = pa.schema(
+# Rows of two kinds: of a data file that was read or has new deletes (`source`), and of a delete
+# file that was written (`file`), with the data sequence number that it keeps, if any.
+DELETES_WRITTEN = pa.schema(
     [
         pa.field("source", pa.string()),
-        pa.field("is_marked", pa.bool_()),
+        pa.field("has_new_deletes", pa.bool_()),
         pa.field("rows", pa.int64()),
         pa.field("replaced_deletes", pa.list_(_DELETE_KEY)),
         pa.field("sequence_number", pa.int64()),
@@ -42,7 +44,7 @@ MARKING = pa.schema(
 
 @dataclass(frozen=True)
 class DeleteWriting:
-    """Where and how tasks write marks; `operation_id` is in the names of the files."""
+    """Where and how tasks write delete files; `operation_id` is in the names of the files."""
 
     folder: str
     as_vectors: bool
@@ -50,6 +52,7 @@ class DeleteWriting:
     operation_id: str
     io_properties: Mapping[str, str]
     dry_run: bool = False
+    vectors: VectorFiles | None = None
 
     __repr__ = redacted_repr
 
@@ -59,11 +62,11 @@ class DeleteWriting:
         return Storage(self.io_properties)
 
     def writer(self, storage: Storage) -> Writer:
-        """Return what writes marks, or says what would be written."""
+        """Return what writes delete files, or says what would be written."""
         if self.dry_run:
             return _Counter(self.as_vectors, self.granularity)
         return PositionDeleteWriter(
-            self.folder, self.as_vectors, self.granularity, storage, self.operation_id
+            self.folder, self.as_vectors, self.granularity, storage, self.operation_id, self.vectors
         )
 
     def remove_attempt(self) -> None:
@@ -76,14 +79,15 @@ class DeleteWriting:
         with suppress(RowlakeError):
             storage = self.storage
             found = storage.list(self.folder)
-            storage.delete([each.location for each in found if self.operation_id in each.location])
+            mark = operation_mark(self.operation_id)
+            storage.delete([each.location for each in found if mark in each.location])
 
 
 class Writer(Protocol):
-    """What writes marks."""
+    """What writes delete files."""
 
-    def write(self, marked: list[DeletedPositions]) -> pa.Table:
-        """Return the delete files of some marks."""
+    def write(self, deleted: list[DeletedPositions]) -> pa.Table:
+        """Return the delete files of some deleted positions."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +97,12 @@ class _Counter:
     as_vectors: bool
     granularity: str
 
-    def write(self, marked: list[DeletedPositions]) -> pa.Table:
+    def write(self, deleted: list[DeletedPositions]) -> pa.Table:
         by_file = self.as_vectors or self.granularity == "file"
         counts: dict[object, int] = defaultdict(int)
-        for mark in marked:
-            key = mark.location if by_file else (mark.spec_id, mark.partition)
-            counts[key] += len(mark.positions)
+        for one in deleted:
+            key = one.location if by_file else (one.spec_id, one.partition)
+            counts[key] += len(one.positions)
         content = int(Content.POSITION_DELETES)
         rows = [
             {**dict.fromkeys(WRITTEN_FILES.names), "content": content, "record_count": count}
@@ -108,25 +112,25 @@ class _Counter:
 
 
 def source_batch(sources: Sequence[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
-    """Yield rows of `MARKING` for data files."""
+    """Yield rows of `DELETES_WRITTEN` for data files."""
     if sources:
-        yield pa.RecordBatch.from_pylist([dict(row) for row in sources], MARKING)
+        yield pa.RecordBatch.from_pylist([dict(row) for row in sources], DELETES_WRITTEN)
 
 
 def file_batches(files: pa.Table, sequence_number: int | None) -> Iterator[pa.RecordBatch]:
-    """Yield rows of `MARKING` for written delete files."""
+    """Yield rows of `DELETES_WRITTEN` for written delete files."""
     for batch in files.combine_chunks().to_batches():
         struct = pa.StructArray.from_arrays(batch.columns, fields=list(WRITTEN_FILES))
-        columns = [pa.nulls(len(batch), kind.type) for kind in MARKING][:-2]
+        columns = [pa.nulls(len(batch), kind.type) for kind in DELETES_WRITTEN][:-2]
         numbers = pa.repeat(pa.scalar(sequence_number, pa.int64()), len(batch))
-        yield pa.RecordBatch.from_arrays([*columns, numbers, struct], schema=MARKING)
+        yield pa.RecordBatch.from_arrays([*columns, numbers, struct], schema=DELETES_WRITTEN)
 
 
 @dataclass(frozen=True)
-class MarkedFiles:
+class WrittenDeletes:
     """What all tasks did, put together."""
 
-    marked: frozenset[str]
+    data_files: frozenset[str]
     read: int
     rows: int
     replaced_deletes: frozenset[tuple[str, int | None]]
@@ -134,18 +138,18 @@ class MarkedFiles:
     files: pa.Table
 
     @classmethod
-    def of(cls, found: pa.Table) -> MarkedFiles:
+    def of(cls, found: pa.Table) -> WrittenDeletes:
         """Return the sum of what tasks yielded."""
         is_file = pc.is_valid(found["file"])
         written, sources = found.filter(is_file), found.filter(pc.invert(is_file))
-        marked = sources.filter(pc.fill_null(sources["is_marked"], False))
+        data_files = sources.filter(pc.fill_null(sources["has_new_deletes"], False))
         files = unwrapped(written["file"])
         numbers = zip(
             files["location"].to_pylist(), written["sequence_number"].to_pylist(), strict=True
         )
         replaced = pc.list_flatten(sources["replaced_deletes"]).to_pylist()
         return cls(
-            marked=frozenset(marked["source"].to_pylist()),
+            data_files=frozenset(data_files["source"].to_pylist()),
             read=sources.num_rows,
             rows=pc.sum(sources["rows"]).as_py() or 0,
             replaced_deletes=frozenset(

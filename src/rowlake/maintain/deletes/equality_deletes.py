@@ -2,9 +2,9 @@
 
 Comes in: a table handle, an engine, a filter. Goes out: the handle after the commit and a report.
 Each data file that an equality delete may apply to is read once, its key columns alone; the rows
-found are marked, beside what is marked already. In the same commit go all equality delete files
-that no data file needs any more: with a filter those stay that a data file outside of it needs.
-The snapshot is a `replace`: rows are what they were.
+found are deleted by position, along with those that are already. In the same commit go all equality
+delete files that no data file needs any more: with a filter those stay that a data file outside of
+it needs. The snapshot is a `replace`: rows are what they were.
 
 Others may go on meanwhile. Rows that they delete are merged in when this lands, equality deletes
 that they add stay; where a data file went away, or one came that a removed equality delete would
@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.commit.outcome import commit_or_raise
+from rowlake.commit.phases import Phase, reached
 from rowlake.commit.rerun import rerun_on_conflict
-from rowlake.maintain.deletes.delete_writing import MARKING, MarkedFiles
+from rowlake.maintain.deletes.delete_writing import DELETES_WRITTEN, WrittenDeletes
 from rowlake.maintain.deletes.equality_kernel import EqualityTask, equality_kernel
-from rowlake.maintain.deletes.position_deletes import marking_of
+from rowlake.maintain.deletes.position_deletes import writing_of
 from rowlake.maintain.guard import check_outside_transaction
 from rowlake.maintain.options import Given
 from rowlake.model.change import Change, Operation, Requirements
@@ -67,10 +68,12 @@ GRANULARITY = "delete-granularity"
 class ConvertEqualityDeletesReport(Report):
     """What was converted.
 
-    - `converted_equality_delete_files_count`: equality delete files whose rows are marked now;
+    - `converted_equality_delete_files_count`: equality delete files whose rows are deleted by
+      position now;
     - `removed_equality_delete_files_count`: those that went, dangling ones among them;
     - `added_position_delete_files_count`: position delete files, or vectors;
-    - `rows_deleted`: rows that were marked; `data_files_read`: of which the keys were read.
+    - `rows_deleted`: rows that are newly deleted by position; `data_files_read`: of which the keys
+      were read.
     """
 
     always_shown: ClassVar[tuple[str, ...]] = (
@@ -151,7 +154,8 @@ class _Run:
         planned = self._planned(where)
         if planned is None:
             return self.handle, ConvertEqualityDeletesReport(dry_run=self.dry_run)
-        found = self._marked(planned.files)
+        reached(Phase.PLANNED, self.handle)
+        found = self._written(planned.files)
         report = ConvertEqualityDeletesReport(
             converted_equality_delete_files_count=planned.converted,
             removed_equality_delete_files_count=len(planned.removed),
@@ -170,15 +174,15 @@ class _Run:
         landed, committed = commit_or_raise(self.handle, change, self.storage, PROCEDURE)
         return landed, replace(report, snapshot_id=committed.snapshot_id)
 
-    def _change(self, planned: _Planned, found: MarkedFiles) -> Change:
+    def _change(self, planned: _Planned, found: WrittenDeletes) -> Change:
         return Change(
             operation=Operation.REPLACE,
             added_deletes=found.files,
             removed_deletes=found.replaced_deletes | planned.removed_keys,
             requirements=Requirements(
                 starting_snapshot_id=self.view.snapshot_id,
-                no_new_deletes_for=found.marked,
-                files_exist=found.marked,
+                no_new_deletes_for=found.data_files,
+                files_exist=found.data_files,
                 no_data_older_than=planned.newest_removed,
             ),
             branch=self.branch,
@@ -226,25 +230,25 @@ class _Run:
 
     # --- running
 
-    def _marked(self, plan: FilePlan) -> MarkedFiles:
-        marking = marking_of(self.view, self.granularity, dry_run=self.dry_run)
-        tasks = self._tasks(plan, marking)
+    def _written(self, plan: FilePlan) -> WrittenDeletes:
+        writing = writing_of(self.view, self.granularity, dry_run=self.dry_run)
+        tasks = self._tasks(plan, writing)
         if not tasks:
-            return MarkedFiles.of(MARKING.empty_table())
+            return WrittenDeletes.of(DELETES_WRITTEN.empty_table())
         try:
             found = self.engine.run(
                 equality_kernel,
                 tasks,
-                MARKING,
+                DELETES_WRITTEN,
                 size_in_bytes=plan.size_in_bytes,
                 label=f"converting equality deletes of {self.view.name}",
             )
         except BaseException:
-            marking.remove_attempt()
+            writing.remove_attempt()
             raise
-        return MarkedFiles.of(found)
+        return WrittenDeletes.of(found)
 
-    def _tasks(self, plan: FilePlan, marking: DeleteWriting) -> list[EqualityTask]:
+    def _tasks(self, plan: FilePlan, writing: DeleteWriting) -> list[EqualityTask]:
         """Return few tasks of about equal weight; files with the same deletes side by side."""
         files = sorted(_files(plan), key=lambda pair: [one.key[0] for one in pair[0].deletes])
         weights = np.array([max(f.file_size_in_bytes, OPEN_FILE_BYTES) for f, _ in files], float)
@@ -252,7 +256,7 @@ class _Run:
         context = scan_context(self.view)
         return [
             EqualityTask(
-                marking,
+                writing,
                 context,
                 tuple(files[place][0] for place in places.tolist()),
                 tuple(files[place][1] for place in places.tolist()),

@@ -1,8 +1,8 @@
 """Equality deletes of some data files found as positions: the kernel of the conversion.
 
-Comes in: whole data files with all deletes that apply. Goes out: rows of `MARKING`. Rows are found
-by the scan itself, which reads the key columns alone, so they are exactly those that a reader
-would not see. A data file of which nothing new is found is not marked.
+Comes in: whole data files with all deletes that apply. Goes out: rows of `DELETES_WRITTEN`. Rows
+are found by the scan itself, which reads the key columns alone, so they are exactly those that a
+reader would not see. A data file without newly deleted rows gets no delete file.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ _PROJECTION = Schema(
 class EqualityTask:
     """Some data files; `partitions` are encoded, one for each file."""
 
-    marking: DeleteWriting
+    writing: DeleteWriting
     context: ScanContext
     files: tuple[FileTask, ...]
     partitions: tuple[Partition, ...]
 
 
 def equality_kernel(task: EqualityTask) -> Iterator[pa.RecordBatch]:
-    """Find the positions of each file that equality deletes delete, and mark them."""
-    storage = task.marking.storage
+    """Find the positions of each file that equality deletes delete, and write delete files."""
+    storage = task.writing.storage
     context = replace(task.context, projection=_PROJECTION, predicate=None, exact=False)
-    marked: list[DeletedPositions] = []
+    deleted: list[DeletedPositions] = []
     sources: list[dict[str, Any]] = []
     for file, partition in zip(task.files, task.partitions, strict=True):
-        source, mark = _of_file(task, context, file, partition, storage)
+        source, found = _of_file(task, context, file, partition, storage)
         sources.append(source)
-        marked += [mark] if mark is not None else []
-    files = task.marking.writer(storage).write(marked) if marked else WRITTEN_FILES.empty_table()
+        deleted += [found] if found is not None else []
+    files = task.writing.writer(storage).write(deleted) if deleted else WRITTEN_FILES.empty_table()
     yield from source_batch(sources)
     yield from file_batches(files, None)
 
@@ -87,7 +87,11 @@ def _of_file(
 ) -> tuple[dict[str, Any], DeletedPositions | None]:
     known = positions_in(file.deletes, file.location, storage)
     new = np.setdiff1d(_deleted(context, file), known, assume_unique=True)
-    source: dict[str, Any] = {"source": file.location, "is_marked": len(new) > 0, "rows": len(new)}
+    source: dict[str, Any] = {
+        "source": file.location,
+        "has_new_deletes": len(new) > 0,
+        "rows": len(new),
+    }
     if not len(new):
         return source, None
     replaced = _replaced(file)
@@ -95,7 +99,7 @@ def _of_file(
         {"location": old.location, "content_offset": old.content_offset} for old in replaced
     ]
     # A vector says all that is deleted: other position deletes of the file no longer apply.
-    if not task.marking.as_vectors:
+    if not task.writing.as_vectors:
         known = positions_in(replaced, file.location, storage)
     every = distinct(new, known)
     return source, DeletedPositions(file.location, file.spec_id, partition, every)

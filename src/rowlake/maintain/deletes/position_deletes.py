@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rowlake.commit.outcome import commit_or_raise
+from rowlake.commit.phases import Phase, reached
 from rowlake.commit.rerun import rerun_on_conflict
 from rowlake.errors import CommitConflictError
-from rowlake.maintain.deletes.delete_writing import MARKING, DeleteWriting, MarkedFiles
+from rowlake.maintain.deletes.delete_writing import DELETES_WRITTEN, DeleteWriting, WrittenDeletes
 from rowlake.maintain.deletes.position_kernel import PositionTask, position_kernel
 from rowlake.maintain.deletes.position_plan import (
     PROCEDURE,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowlake.engine.spark import Engine
-    from rowlake.maintain.deletes.position_kernel import MarkGroup
+    from rowlake.maintain.deletes.position_kernel import PositionGroup
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
@@ -143,7 +144,8 @@ class _Run:
     def _rewrite(
         self, groups: Sequence[DeleteGroup]
     ) -> tuple[TableHandle, RewritePositionDeleteFilesReport]:
-        found = self._marked(groups)
+        reached(Phase.PLANNED, self.handle)
+        found = self._written(groups)
         report = RewritePositionDeleteFilesReport(
             rewritten_delete_files_count=sum(len(group.removed) for group in groups),
             added_delete_files_count=found.files.num_rows,
@@ -161,7 +163,7 @@ class _Run:
         landed, committed = commit_or_raise(self.handle, change, self.storage, PROCEDURE)
         return landed, replace(report, snapshot_id=committed.snapshot_id)
 
-    def _change(self, groups: Sequence[DeleteGroup], found: MarkedFiles) -> Change:
+    def _change(self, groups: Sequence[DeleteGroup], found: WrittenDeletes) -> Change:
         return Change(
             operation=Operation.REPLACE,
             added_deletes=found.files,
@@ -169,39 +171,39 @@ class _Run:
             delete_sequence_numbers=found.sequence_numbers,
             requirements=Requirements(
                 starting_snapshot_id=self.view.snapshot_id,
-                no_new_deletes_for=found.marked,
-                files_exist=found.marked,
+                no_new_deletes_for=found.data_files,
+                files_exist=found.data_files,
             ),
             branch=self.branch,
         )
 
-    def _marked(self, groups: Sequence[DeleteGroup]) -> MarkedFiles:
+    def _written(self, groups: Sequence[DeleteGroup]) -> WrittenDeletes:
         """Merge and write in tasks."""
-        marking = marking_of(self.view, self.options.granularity, dry_run=self.dry_run)
-        parts = [part for group in groups for part in group.marks]
-        tasks = _tasks(marking, parts, self.engine.parallelism)
+        writing = writing_of(self.view, self.options.granularity, dry_run=self.dry_run)
+        parts = [part for group in groups for part in group.parts]
+        tasks = _tasks(writing, parts, self.engine.parallelism)
         if not tasks:
-            return MarkedFiles.of(MARKING.empty_table())
+            return WrittenDeletes.of(DELETES_WRITTEN.empty_table())
         try:
             found = self.engine.run(
                 position_kernel,
                 tasks,
-                MARKING,
+                DELETES_WRITTEN,
                 size_in_bytes=sum(group.size_in_bytes for group in groups),
                 label=f"rewriting position deletes of {self.view.name}",
             )
         except BaseException:
-            marking.remove_attempt()
+            writing.remove_attempt()
             raise
-        return MarkedFiles.of(found)
+        return WrittenDeletes.of(found)
 
 
-def marking_of(view: TableView, granularity: str, *, dry_run: bool) -> DeleteWriting:
-    """Return how tasks of one operation write marks."""
-    folder = view.properties.get("write.data.path") or f"{view.location}/data"
+def writing_of(view: TableView, granularity: str, *, dry_run: bool) -> DeleteWriting:
+    """Return how tasks of one operation write delete files."""
     return DeleteWriting(
-        folder=folder.rstrip("/"),
+        folder=view.data_folder,
         as_vectors=view.can.deletion_vectors,
+        vectors=view.layout.vectors,
         granularity=granularity,
         operation_id=str(uuid.uuid4()),
         io_properties=view.io_properties,
@@ -209,16 +211,18 @@ def marking_of(view: TableView, granularity: str, *, dry_run: bool) -> DeleteWri
     )
 
 
-def _tasks(marking: DeleteWriting, parts: Sequence[MarkGroup], slots: int) -> list[PositionTask]:
+def _tasks(
+    writing: DeleteWriting, parts: Sequence[PositionGroup], slots: int
+) -> list[PositionTask]:
     """Return few tasks of about equal weight."""
     weights = np.array([_weight(part) for part in parts], float)
     count = task_count(float(weights.sum()), SPLIT_BYTES, slots)
     return [
-        PositionTask(marking, tuple(parts[place] for place in places.tolist()))
+        PositionTask(writing, tuple(parts[place] for place in places.tolist()))
         for places in pack(weights, count)
     ]
 
 
-def _weight(part: MarkGroup) -> float:
+def _weight(part: PositionGroup) -> float:
     sizes = [one.delete.file_size_in_bytes for one in part.deletes]
     return float(sum(max(size, OPEN_FILE_BYTES) for size in sizes))

@@ -1,9 +1,10 @@
 """Position delete files of some partitions, merged: the kernel of `rewrite_position_delete_files`.
 
 Comes in: delete files of one partition each, and the live data files that they may be about. Goes
-out: rows of `MARKING`. Positions of data files that are not named here are left out, and so are
-those of a delete file that is older than the data file: neither ever applied. Data files are never
-read. Memory is bounded by the positions of one group, or by `MOST_ROWS` where groups share a file.
+out: rows of `DELETES_WRITTEN`. Positions of data files that are not named here are left out, and so
+are those of a delete file that is older than the data file: neither ever applied. Data files are
+never read. Memory is bounded by the positions of one group, or by `MOST_ROWS` where groups share a
+file.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class NumberedDelete:
 
 
 @dataclass(frozen=True)
-class MarkGroup:
+class PositionGroup:
     """Delete files of one partition; `data` are live data files with data sequence numbers.
 
     `data_sequence_number` is what the new delete files keep; `rows_per_file` is where a delete
@@ -64,8 +65,8 @@ class MarkGroup:
 class PositionTask:
     """Some groups to rewrite."""
 
-    marking: DeleteWriting
-    groups: tuple[MarkGroup, ...]
+    writing: DeleteWriting
+    groups: tuple[PositionGroup, ...]
 
     @property
     def files(self) -> tuple[NumberedDelete, ...]:
@@ -75,19 +76,19 @@ class PositionTask:
 
 def position_kernel(task: PositionTask) -> Iterator[pa.RecordBatch]:
     """Merge the deletes of each group; on failure remove what was written."""
-    storage = task.marking.storage
-    writer = task.marking.writer(storage)
+    storage = task.writing.storage
+    writer = task.writing.writer(storage)
     written = WRITTEN_FILES.empty_table()
     sources: list[dict[str, Any]] = []
     batches: list[pa.RecordBatch] = []
     try:
-        for marked, number in _sets(task, storage):
-            files = writer.write(marked)
+        for deleted, number in _sets(task, storage):
+            files = writer.write(deleted)
             written = pa.concat_tables([written, files])
-            sources += [{"source": mark.location, "is_marked": True} for mark in marked]
+            sources += [{"source": one.location, "has_new_deletes": True} for one in deleted]
             batches += file_batches(files, number)
     except BaseException:
-        if not task.marking.dry_run:
+        if not task.writing.dry_run:
             remove_written(written, storage)
         raise
     yield from source_batch(sources)
@@ -96,25 +97,25 @@ def position_kernel(task: PositionTask) -> Iterator[pa.RecordBatch]:
 
 def _sets(task: PositionTask, storage: Storage) -> Iterator[tuple[list[DeletedPositions], int]]:
     """Yield what is written at once, with the data sequence number that it keeps."""
-    if task.marking.as_vectors:
+    if task.writing.as_vectors:
         yield from _vectors(task, storage)
         return
     for group in task.groups:
-        marks = _marks(group, storage)
-        whole = task.marking.granularity != "file"
-        for some in _cut(marks, group.rows_per_file) if whole else [marks]:
+        deleted = _deleted(group, storage)
+        whole = task.writing.granularity != "file"
+        for some in _cut(deleted, group.rows_per_file) if whole else [deleted]:
             if some:
                 yield some, group.data_sequence_number
 
 
 def _vectors(task: PositionTask, storage: Storage) -> Iterator[tuple[list[DeletedPositions], int]]:
-    """Yield marks of several groups together: vectors share Puffin files."""
+    """Yield deleted positions of several groups together: vectors share Puffin files."""
     waiting: list[DeletedPositions] = []
     rows = number = 0
     for group in task.groups:
-        for mark in _marks(group, storage):
-            waiting.append(mark)
-            rows += len(mark.positions)
+        for one in _deleted(group, storage):
+            waiting.append(one)
+            rows += len(one.positions)
             number = max(number, group.data_sequence_number)
         if rows > MOST_ROWS:
             yield waiting, number
@@ -123,7 +124,7 @@ def _vectors(task: PositionTask, storage: Storage) -> Iterator[tuple[list[Delete
         yield waiting, number
 
 
-def _marks(group: MarkGroup, storage: Storage) -> list[DeletedPositions]:
+def _deleted(group: PositionGroup, storage: Storage) -> list[DeletedPositions]:
     parts: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
     for one in group.deletes:
         for path, found in positions_for(one.delete, group.data, storage).items():
@@ -135,14 +136,14 @@ def _marks(group: MarkGroup, storage: Storage) -> list[DeletedPositions]:
     ]
 
 
-def _cut(marks: list[DeletedPositions], rows_per_file: int) -> list[list[DeletedPositions]]:
-    """Return runs of marks with about so many rows each; a data file is in one of them."""
+def _cut(deleted: list[DeletedPositions], rows_per_file: int) -> list[list[DeletedPositions]]:
+    """Return runs of about `rows_per_file` positions each; a data file is in one of them."""
     runs: list[list[DeletedPositions]] = [[]]
     rows = 0
-    for mark in marks:
-        if runs[-1] and rows + len(mark.positions) > rows_per_file:
+    for one in deleted:
+        if runs[-1] and rows + len(one.positions) > rows_per_file:
             runs.append([])
             rows = 0
-        runs[-1].append(mark)
-        rows += len(mark.positions)
+        runs[-1].append(one)
+        rows += len(one.positions)
     return runs

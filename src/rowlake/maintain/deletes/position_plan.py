@@ -23,10 +23,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.maintain.deletes.position_kernel import MOST_ROWS, MarkGroup, NumberedDelete
+from rowlake.maintain.deletes.position_kernel import MOST_ROWS, NumberedDelete, PositionGroup
 from rowlake.maintain.options import GB, JOB_ORDERS, FileSizes, Given
 from rowlake.model.distinct import distinct
-from rowlake.model.files import Content
+from rowlake.model.files import Content, are_vectors
 from rowlake.model.predicate import TRUE
 from rowlake.model.properties import whole_number
 from rowlake.model.values import encode_partitions
@@ -76,6 +76,8 @@ class PositionOptions:
     """How to pick, group and commit; see Iceberg's `rewrite_position_delete_files`.
 
     How many groups are rewritten at once is the engine's affair; the option is only checked.
+    `skips_settled`: files from which nothing can be gained are left, unless a call names sizes or
+    counts of its own; then what these select is rewritten, as Iceberg does it.
     """
 
     sizes: FileSizes
@@ -88,6 +90,7 @@ class PositionOptions:
     max_commits: int
     granularity: str
     to_vectors: bool
+    skips_settled: bool = True
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None, view: TableView) -> PositionOptions:
@@ -109,16 +112,17 @@ class PositionOptions:
             max_commits=given.whole("partial-progress.max-commits", 10),
             granularity=granularity_of(view.properties),
             to_vectors=to_vectors,
+            skips_settled=not to_vectors and not chooses,
         )
 
 
 @dataclass(frozen=True)
 class DeleteGroup:
-    """Position delete files that go, and what is made of them; `marks` are parts of the group."""
+    """Position delete files to remove, and what replaces them; each of `parts` by itself."""
 
     removed: tuple[str, ...]
     size_in_bytes: int
-    marks: tuple[MarkGroup, ...]
+    parts: tuple[PositionGroup, ...]
 
 
 def plan_position_groups(
@@ -164,7 +168,7 @@ class _Positions:
     def of(cls, table: pa.Table, view: TableView, spec_id: int, where: Predicate) -> _Positions:
         by_position = pc.equal(table["content"], int(Content.POSITION_DELETES))
         kept = table.filter(by_position).combine_chunks()
-        chosen = pc.not_equal(kept["file_format"], "PUFFIN")
+        chosen = pc.invert(are_vectors(kept["file_format"]))
         if where != TRUE and kept.num_rows:
             may = deletes_may_match(kept, where, view.specs[spec_id], view.schema)
             chosen = pc.and_(chosen, may)
@@ -246,7 +250,8 @@ class _Spec:
         options = self.options
         if options.rewrite_all:
             return True
-        if not options.to_vectors and options.granularity == "file" and self._settled[rows].all():
+        by_file = options.granularity == "file"
+        if options.skips_settled and by_file and self._settled[rows].all():
             return False
         judged = rows[options.sizes.outside(self.sizes[rows])]
         total, count = int(self.sizes[judged].sum()), len(judged)
@@ -272,7 +277,7 @@ class _Spec:
         size = int(self.sizes[rows].sum())
         partition = encode_partitions(one_array(some.column("partition")).slice(0, 1))
         files = self.options.sizes.output_files(size)
-        template = MarkGroup(
+        template = PositionGroup(
             spec_id=self.spec_id,
             partition=tuple(partition.to_pylist()[0]),
             data={},
@@ -283,10 +288,10 @@ class _Spec:
         return DeleteGroup(
             removed=tuple(some["location"].to_pylist()),
             size_in_bytes=size,
-            marks=tuple(self._marks(template, pairs)),
+            parts=tuple(self._parts(template, pairs)),
         )
 
-    def _marks(self, template: MarkGroup, pairs: Numbers) -> Iterator[MarkGroup]:
+    def _parts(self, template: PositionGroup, pairs: Numbers) -> Iterator[PositionGroup]:
         """Yield the parts of a group: a group with too many positions is cut by data files."""
         if self.data is None or not len(pairs):
             return
@@ -298,7 +303,7 @@ class _Spec:
             named = self.data.take(pa.array(files))
             numbers = _numbers(named, "data_sequence_number").tolist()
             read = distinct(deletes[np.isin(data, files)])
-            yield MarkGroup(
+            yield PositionGroup(
                 template.spec_id,
                 template.partition,
                 dict(zip(named["location"].to_pylist(), numbers, strict=True)),

@@ -22,6 +22,7 @@ from rowlake.maintain.iceberg.handles import iceberg_handle
 from rowlake.model.change import Change, Operation
 from rowlake.model.files import MANIFESTS
 from rowlake.model.outcome import Landed, Unknown
+from rowlake.model.provenance import noted
 
 if TYPE_CHECKING:
     from rowlake.iceberg.manifest_rewrite import Clustering
@@ -57,7 +58,9 @@ class ManifestCommit:
     def run(self, handle: TableHandle) -> ManifestsReplaced:
         """Rewrite and commit; a lost race is tried again on what the winner left."""
         token = handle.format.new_token(handle)
-        loop = CommitLoop(lambda newest, attempt: self._attempt(newest, token, attempt))
+        loop = CommitLoop(
+            lambda newest, attempt: self._attempt(newest, token, attempt), self.branch
+        )
         try:
             outcome = loop.run(handle)
         except BaseException as error:
@@ -105,7 +108,9 @@ class ManifestCommit:
         kept = done.kept(listed)
         manifests = pa.concat_tables([done.added, kept])
         change = Change(
-            Operation.REPLACE, branch=self.branch, properties=_summary(done, kept.num_rows)
+            Operation.REPLACE,
+            branch=self.branch,
+            properties=_summary(done, kept.num_rows) | noted(self.operation),
         )
         produced = produce_listing(
             iceberg_handle(handle, self.operation),

@@ -44,11 +44,6 @@ class RewriteManifestsReport(Report):
     retries: int = 0
     seconds: float = 0.0
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Return (name, value) of what is worth showing; of the list its beginning."""
-        short = {"rewritten manifests": shown(self.rewritten_manifests)}
-        return [(name, short.get(name, value)) for name, value in super().rows()]
-
 
 def rewrite_manifests(
     handle: TableHandle,

@@ -1,7 +1,7 @@
 """A table dropped with its bytes.
 
 Comes in: the name of a table. Goes out: the table is out of the catalog, and every file that its
-metadata names and that is its own (`catalog.ownership`) is deleted, files that a snapshot marks as
+metadata names and that is its own (`catalog.ownership`) is deleted, files that a snapshot lists as
 deleted too, as Iceberg's Java library does: the snapshot that had them may have expired without
 them. Files of others are left and told. Invariant: the metadata are read whole before the table is
 dropped, so where they cannot be read all stays as it is.
