@@ -13,6 +13,7 @@ A file is SQL with directives in its comments; a line `--   …` goes on with th
     --   id | name
     --   1 | ann
     -- rows db.t.branch_b:                                 the same of another table or branch
+    -- result:                                             what the last statement returns: a query
     -- error: SchemaMismatchError                          instead of counts and rows; SparkError is
                                                            one of evaluating a row
     -- java: it cannot push structs down                   why Java fails or gives other rows
@@ -46,6 +47,7 @@ class Case:
     rows: dict[str, list[str]]
     error: str | None
     java: str | None = None
+    result: list[str] | None = None
 
     @property
     def verb(self) -> str:
@@ -126,6 +128,7 @@ def _case(block: _Block, file: str) -> Case:
         rows={name or "db.t": lines for name, lines in block.of("rows").items()},
         error=block.text("error"),
         java=block.text("java"),
+        result=block.of("result").get(""),
     )
 
 
@@ -151,13 +154,15 @@ def text_of_case(case: Case) -> str:
         first, *others = [f"{key} = {value}" for key, value in case.settings.items()]
         lines += [f"-- set: {first}", *(f"--   {line}" for line in others)]
     lines += [f"{statement};" for statement in case.statements]
-    if case.error is not None:
-        return "\n".join([*lines, f"-- error: {case.error}", ""])
     if case.java is not None:
         lines.append(f"-- java: {case.java}")
+    if case.error is not None:
+        return "\n".join([*lines, f"-- error: {case.error}", ""])
     if case.counts is not None:
         given = [f"{kind} {count}" for kind, count in case.counts.items() if count]
         lines.append(f"-- counts: {', '.join(given) or 'none'}")
+    if case.result is not None:
+        lines += ["-- result:", *(f"--   {row}" for row in case.result)]
     for name, rows in case.rows.items():
         lines += [
             f"-- rows{'' if name == 'db.t' else ' ' + name}:",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from tests.sql.tables import placed
-from tests.sql.texts import lines_of
+from tests.sql.texts import arrow_of, lines_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Done:
-    """The rows asked for, or how the last statement failed; and whether db.t has a new version."""
+    """The rows asked for, or how the last statement failed; and whether db.t has a new version.
+
+    `result` is what the last statement returned, where the case asks for it.
+    """
 
     rows: dict[str, list[str]]
     error: Exception | None
     committed: bool
+    result: list[str] | None = None
 
 
 def run_on_java(
@@ -33,24 +38,28 @@ def run_on_java(
 
     Java reads what came of them; with a lake on its folder rowlake does, which is much quicker.
     """
-    *first, last = [placed(statement, f"{catalog}.{space}") for statement in case.statements]
+    *first, last = [
+        re.sub(r"\bsystem\.", f"{catalog}.system.", placed(statement, f"{catalog}.{space}"))
+        for statement in case.statements
+    ]
     for statement in first:
         spark.sql(statement)
     hint = warehouse / space / "t" / "metadata" / "version-hint.text"
     version = hint.read_text()
     try:
-        spark.sql(last)
+        returned = spark.sql(last)
+        result = None if case.result is None else lines_of(arrow_of(returned))
     except (PySparkException, Py4JJavaError) as error:
         return Done({}, error, hint.read_text() != version)
     rows = {
         name: _rows(spark, name, f"{catalog}.{space}") if lake is None else _read(lake, name, space)
-        for name in case.rows or ("db.t",)
+        for name in case.rows or (("db.t",) if case.result is None else ())
     }
-    return Done(rows, None, hint.read_text() != version)
+    return Done(rows, None, hint.read_text() != version, result)
 
 
 def _rows(spark: Any, name: str, space: str) -> list[str]:
-    return lines_of(spark.sql(f"SELECT * FROM {placed(name, space)}").toArrow())
+    return lines_of(arrow_of(spark.sql(f"SELECT * FROM {placed(name, space)}")))
 
 
 def _read(lake: Any, name: str, space: str) -> list[str]:

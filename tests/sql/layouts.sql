@@ -116,3 +116,23 @@ INSERT INTO db.t VALUES (2, 'back'), (9, 'i');
 -- layout: flags
 CREATE TABLE db.t (id int, flag boolean, v int);
 INSERT INTO db.t VALUES (1, true, 0), (2, false, 0), (3, NULL, 0), (5, false, 0);
+
+-- layout: required_fields
+CREATE TABLE db.t (id int, s struct<a: int NOT NULL, b: string>);
+INSERT INTO db.t VALUES (1, named_struct('a', 10, 'b', 'x')), (2, NULL);
+INSERT INTO db.t VALUES (3, named_struct('a', 30, 'b', NULL)), (4, NULL);
+
+-- layout: required_fields_orc
+CREATE TABLE db.t (id int, s struct<a: int NOT NULL, b: string>) USING orc;
+INSERT INTO db.t VALUES (1, named_struct('a', 10, 'b', 'x')), (2, NULL), (3, named_struct('a', 30, 'b', NULL));
+
+-- layout: required_fields_avro
+CREATE TABLE db.t (id int, s struct<a: int NOT NULL, b: string>) USING avro;
+INSERT INTO db.t VALUES (1, named_struct('a', 10, 'b', 'x')), (2, NULL), (3, named_struct('a', 30, 'b', NULL));
+
+-- layout: three_fields
+CREATE TABLE db.t (id int, s struct<a: int, b: string, in: struct<x: int, y: int>>);
+INSERT INTO db.t VALUES
+  (1, named_struct('a', 10, 'b', 'one', 'in', named_struct('x', 1, 'y', 2))),
+  (2, named_struct('a', 20, 'b', 'two', 'in', NULL)),
+  (3, NULL);

@@ -63,10 +63,12 @@ def _filled(case: Case, done: Done) -> Case:
         if case.java is not None:
             return case
         error = case.error or "InvalidStatementError"
-        return dataclasses.replace(case, error=error, rows={}, counts=None)
+        return dataclasses.replace(case, error=error, rows={}, counts=None, result=None)
     if case.error is not None or case.java is not None:
         print(f"{case.file}: {case.name}: DID NOT FAIL", flush=True)
-    return dataclasses.replace(case, rows=done.rows, error=None)
+        if case.java is not None and case.error is not None:
+            return case
+    return dataclasses.replace(case, rows=done.rows, result=done.result, error=None)
 
 
 def _compare_counts(case: Case, stage: Stage) -> None:

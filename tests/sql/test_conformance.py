@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 import rowlake
 from tests.sql.case_files import KINDS, load_cases
 from tests.sql.tables import MODES, placed
-from tests.sql.texts import lines_of
+from tests.sql.texts import arrow_of, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +52,8 @@ def check_rows(stage: Stage, case: Case, space: str) -> None:
         expected = {f"num_{kind}_rows": case.counts[kind] for kind in KINDS}
         expected["num_affected_rows"] = sum(case.counts.values())
         assert returned.first().asDict() == expected
+    if case.result is not None:
+        assert lines_of(arrow_of(returned)) == case.result
     for name, expected_rows in case.rows.items():
         assert rows_in(stage, name, space) == expected_rows
 

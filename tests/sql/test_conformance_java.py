@@ -66,6 +66,7 @@ def test_java_does_what_the_case_says(
     if case.error is None:
         assert done.error is None
         assert done.rows == case.rows
+        assert done.result == case.result
     else:
         assert done.error is not None
         assert not done.committed

@@ -17,6 +17,18 @@ def lines_of(table: pa.Table) -> list[str]:
     return [" | ".join(table.column_names), *rows]
 
 
+def arrow_of(frame: Any) -> pa.Table:
+    """Return the rows of a DataFrame.
+
+    PySpark fails where a struct with a required field is null, so all fields are made nullable.
+    """
+    kinds = [(f"`{field.name}`", field.dataType.simpleString()) for field in frame.schema.fields]
+    if not any("struct<" in kind for _, kind in kinds):
+        return frame.toArrow()
+    nullable = [f"CAST({name} AS {kind}) AS {name}" for name, kind in kinds]
+    return frame.selectExpr(*nullable).toArrow()
+
+
 def text_of(value: Any) -> str:
     """Return a value as SQL users would write it; texts that could mislead are quoted."""
     if value is None or isinstance(value, bool):

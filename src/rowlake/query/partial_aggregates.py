@@ -17,6 +17,7 @@ from rowlake.verbs.read import Read, Request, planned
 
 if TYPE_CHECKING:
     from rowlake.engine.spark import Engine
+    from rowlake.model.format import Capabilities
     from rowlake.model.handle import TableHandle
     from rowlake.model.schema import Schema
     from rowlake.query.aggregates import Aggregation
@@ -75,14 +76,16 @@ def answered_by_metadata(
     schema = aggregate_schema(AggregateTask(ScanTask(read.context, ()), (), wanted))
     columns = []
     for one, field in zip(wanted, schema, strict=True):
-        answer = _answer(files, one, read.context.projection)
+        answer = _answer(files, one, read.context.projection, read.view.can)
         if answer is None:
             return None
         columns.append(answer.cast(field.type))
     return pa.table(columns, schema=schema)
 
 
-def _answer(files: list[pa.Table], one: Aggregate, projection: Schema) -> pa.Array | None:
+def _answer(
+    files: list[pa.Table], one: Aggregate, projection: Schema, can: Capabilities
+) -> pa.Array | None:
     if one.column is None:
         rows = row_count(files)
         return None if rows is None else pa.array([rows], pa.int64())
@@ -90,6 +93,8 @@ def _answer(files: list[pa.Table], one: Aggregate, projection: Schema) -> pa.Arr
     if one.function == "count":
         count = count_of(files, field)
         return None if count is None else pa.array([count], pa.int64())
+    if not can.exact_bounds:
+        return None
     return bound_of(files, field, greatest=one.function == "max")
 
 

@@ -28,7 +28,7 @@ from rowlake.query.shape import (
 )
 from rowlake.query.shape_reader import ShapeReader
 from rowlake.query.table_conditions import ConditionFinder
-from rowlake.query.table_names import SchemaLookup, Target, locate
+from rowlake.query.table_names import SchemaLookup, Target, locate, validate_known
 from rowlake.query.token_reader import AFTER_RELATION, NotFollowed
 from rowlake.sqltext.edits import Edit, spliced
 from rowlake.sqltext.lexer import Lexer, Token, TokenKind, quote
@@ -36,7 +36,7 @@ from rowlake.sqltext.names import NameRules
 from rowlake.sqltext.parameters import Arguments, arguments_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rowlake.model.schema import Schema
 
@@ -48,6 +48,7 @@ class Scan:
     `columns` None: all; else names in the table's own spelling, metadata columns last (maybe
     none at all, as for count(*)). `predicate` may leave out rows for which it is not TRUE.
     With an `aggregation` the view holds partial aggregates, and neither of these counts.
+    `span_of_changes` are the texts of where a change feed starts and ends.
     """
 
     view: str
@@ -56,6 +57,7 @@ class Scan:
     predicate: Predicate | None = None
     travel: TimeTravel | None = None
     aggregation: Aggregation | None = None
+    span_of_changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Options:
     arguments: Arguments = None
     view_prefix: str = "__lake_"
     aggregates: bool = False
-    schema_of: Callable[[Target, TimeTravel | None], Schema | None] | None = None
+    schema_of: Callable[[Target, Reference], Schema | None] | None = None
 
 
 def push_down(text: str, lookup: SchemaLookup, options: Options | None = None) -> RewrittenQuery:
@@ -127,7 +129,9 @@ def _located(query: QueryShape, lookup: SchemaLookup) -> Found:
     for block in blocks(query):
         for reference in references_in(block):
             target = locate(reference.parts, lookup)
-            if target is not None:
+            if target is None:
+                validate_known(reference.parts, lookup)
+            else:
                 found.append((reference, target))
     return sorted(found, key=lambda pair: pair[0].start)
 
@@ -148,9 +152,9 @@ class _Scans:
     def _schema(self, reference: Reference, target: Target) -> Schema | None:
         if reference.travel is None and target.is_current:
             return target.schema
-        if self.options.schema_of is None or target.metadata_table:
+        if self.options.schema_of is None or (target.metadata_table and not target.is_feed):
             return None
-        return self.options.schema_of(target, reference.travel)
+        return self.options.schema_of(target, reference)
 
     def scans(self) -> list[Scan]:
         """Return one scan per reference, in the order of the text."""
@@ -172,8 +176,10 @@ class _Scans:
                 )
                 predicate = self.predicate(reference, schema)
             view = f"{self.options.view_prefix}{number}"
-            split_up = None if schema is None else self.aggregation(reference, schema)
-            scans.append(Scan(view, target, needed, predicate, reference.travel, split_up))
+            plain = schema is not None and not target.is_feed
+            split_up = self.aggregation(reference, schema) if plain and schema else None
+            span = reference.span_of_changes or ()
+            scans.append(Scan(view, target, needed, predicate, reference.travel, split_up, span))
         return scans
 
     def aggregation(self, reference: Reference, schema: Schema) -> Aggregation | None:
@@ -292,18 +298,28 @@ def _unfollowed(lexer: Lexer, lookup: SchemaLookup, options: Options) -> Rewritt
     tokens = lexer.all()
     edits: list[Edit] = []
     scans: list[Scan] = []
+    for parts, first, after, aliased in table_names_in(tokens):
+        target = locate(tuple(parts), lookup)
+        if target is None:
+            continue
+        view = f"{options.view_prefix}{len(scans)}"
+        scans.append(Scan(view, target))
+        alias = "" if aliased else f" AS {quote(parts[-1])}"
+        edits.append((tokens[first].start, tokens[after - 1].end, quote(view) + alias))
+    return RewrittenQuery(spliced(lexer.text, edits), tuple(scans))
+
+
+def table_names_in(tokens: list[Token]) -> Iterator[tuple[list[str], int, int, bool]]:
+    """Yield the names that tables have in a statement whose shape is not known.
+
+    Each with the indexes of its first token and of the one after it, and whether it has an alias.
+    """
     for index in range(len(tokens) - 1):
         if not _expects_table(tokens, index) or not tokens[index + 1].is_name:
             continue
         parts, after = columns_room.dotted_at(tokens, index + 1)
-        target = None if tokens[after].text == "(" else locate(tuple(parts), lookup)
-        if target is None or _is_cte(tokens, parts):
-            continue
-        view = f"{options.view_prefix}{len(scans)}"
-        scans.append(Scan(view, target))
-        alias = "" if _has_alias(tokens[after]) else f" AS {quote(parts[-1])}"
-        edits.append((tokens[index + 1].start, tokens[after - 1].end, quote(view) + alias))
-    return RewrittenQuery(spliced(lexer.text, edits), tuple(scans))
+        if tokens[after].text != "(" and not _is_cte(tokens, parts):
+            yield parts, index + 1, after, _has_alias(tokens[after])
 
 
 def _expects_table(tokens: list[Token], index: int) -> bool:

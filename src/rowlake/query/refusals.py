@@ -12,8 +12,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rowlake.conditions.column_lookup import no_such_column
+from rowlake.engine.failures import is_spark_error, translated
 from rowlake.engine.quiet import quiet_refusals
-from rowlake.errors import InvalidStatementError, RowlakeError, TableNotFoundError
+from rowlake.errors import EngineError, InvalidStatementError, RowlakeError, TableNotFoundError
+from rowlake.model.reserved_columns import RESERVED_COLUMNS
 from rowlake.secrets import cause_without_secrets
 
 if TYPE_CHECKING:
@@ -21,7 +23,16 @@ if TYPE_CHECKING:
 
     from rowlake.workspace import Workspace
 
-_ANALYSIS = ("AnalysisException", "ParseException")
+_ANALYSIS = ("AnalysisException", "ParseException", "TempTableAlreadyExistsException")
+_OF_ROWS = (
+    "ArithmeticException",
+    "ArrayIndexOutOfBoundsException",
+    "DateTimeException",
+    "IllegalArgumentException",
+    "NumberFormatException",
+    "SparkNoSuchElementException",
+    "SparkRuntimeException",
+)
 _PLACE = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
 _TABLE = re.compile(r"table or view (\S+) cannot be found", re.IGNORECASE)
 _COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\.\w+\].*? with name (`.+?`) cannot be resolved", re.S)
@@ -29,6 +40,7 @@ _TOO_COMPLEX = re.compile(
     r"\A\s*\[FAILED_TO_PARSE_TOO_COMPLEX\]|"
     r"\A(An error occurred while calling [\w.]+\n: |\()?java\.lang\.StackOverflowError"
 )
+_NEAR = re.compile(r" Did you mean one of the following\? \[(.*?)\]\.")
 _HEAD = 300
 _SAID = 8_000
 _CLASS = re.compile(r"\[([A-Z_]+)[.\]]")
@@ -51,16 +63,19 @@ def told_plainly(
     except Exception as error:
         if is_too_complex(error):
             raise _too_complex(text) from error
-        if type(error).__name__ not in _ANALYSIS:
+        if not is_refusal(error):
             raise
         unknown = _COLUMN.search(_beginning(error)) if columns else None
         if unknown is not None:
             raise no_such_column(_parts(unknown[1]), columns, text) from cause_without_secrets(
                 error
             )
-        raise _plain(workspace, text, _beginning(error), moved=moved) from cause_without_secrets(
-            error
-        )
+        raise _plain(workspace, text, error, moved=moved) from cause_without_secrets(error)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Return whether Spark refused a statement or a name as it analysed it."""
+    return type(error).__name__ in _ANALYSIS
 
 
 def _beginning(error: Exception) -> str:
@@ -102,14 +117,17 @@ def _too_complex(text: str | None) -> InvalidStatementError:
 
 def is_unknown_column(error: Exception) -> bool:
     """Return whether Spark refused a name of a column."""
-    return type(error).__name__ in _ANALYSIS and _COLUMN.search(_beginning(error)) is not None
+    return is_refusal(error) and _COLUMN.search(_beginning(error)) is not None
 
 
 def _parts(quoted: str) -> list[str]:
     return [part.replace("``", "`") for part in quoted[1:-1].split("`.`")]
 
 
-def _plain(workspace: Workspace | None, text: str, message: str, *, moved: bool) -> RowlakeError:
+def _plain(
+    workspace: Workspace | None, text: str, error: Exception, *, moved: bool
+) -> RowlakeError:
+    message = _beginning(error)
     missing = _TABLE.search(message)
     kind = _CLASS.search(message)
     if missing and kind and kind[1] == "TABLE_OR_VIEW_NOT_FOUND":
@@ -117,9 +135,77 @@ def _plain(workspace: Workspace | None, text: str, message: str, *, moved: bool)
         known = {found.lower(): found for found in (workspace.table_names() if workspace else [])}
         near = get_close_matches(name.lower(), known, n=3)
         return TableNotFoundError(name, similar=[known[found] for found in near])
-    first = re.split(r"\s*SQLSTATE|\n", message.strip(), maxsplit=1)[0].strip()
-    position = None if moved else _offset(text, message)
+    first = _NEAR.sub(_known_columns, _first_sentence(message))
+    position = _place_of_fragment(text, error) if moved else _offset(text, message)
     return InvalidStatementError(first, statement=text, position=position)
+
+
+def _first_sentence(message: str) -> str:
+    """Return what Spark says, without its state, the plan and the quoted statement."""
+    return re.split(r"\s*SQLSTATE|\n", message.strip(), maxsplit=1)[0].strip()
+
+
+def _place_of_fragment(text: str, error: Exception) -> int | None:
+    """Return where the part of a statement is that Spark blames; None where that is not sure.
+
+    Spark may have been given another text than the user wrote, with the same part in it.
+    """
+    context = getattr(error, "getQueryContext", None)
+    found = context() if context is not None else []
+    if not found or found[0].contextType().name != "SQL":
+        return None
+    fragment = str(found[0].fragment()).strip()
+    return text.index(fragment) if fragment and text.count(fragment) == 1 else None
+
+
+@contextmanager
+def run_plainly(workspace: Workspace | None, text: str) -> Iterator[None]:
+    """Turn what Spark raises as it runs a statement into rowlake's errors, and log none of it."""
+    try:
+        with quiet_refusals():
+            yield
+    except RowlakeError:
+        raise
+    except Exception as error:
+        found = plain_error(error, text, workspace)
+        if found is None:
+            raise
+        raise found from cause_without_secrets(error)
+
+
+def plain_error(
+    error: Exception, text: str | None = None, workspace: Workspace | None = None
+) -> RowlakeError | None:
+    """Return rowlake's error for one of Spark's; None where it is not Spark's.
+
+    What rows of the user's make Spark refuse (a cast, a division by zero, an index) is an error of
+    the statement; all else is one of the engine.
+    """
+    if is_too_complex(error):
+        return _too_complex(text)
+    if not is_spark_error(error):
+        return None
+    meant = translated(error, "running the statement")
+    if isinstance(meant, RowlakeError):
+        return meant
+    if is_refusal(error):
+        return _plain(workspace, text or "", error, moved=True)
+    first = _first_sentence(_beginning(error)) or type(error).__name__
+    if type(error).__name__ in _OF_ROWS:
+        position = None if text is None else _place_of_fragment(text, error)
+        return InvalidStatementError(first, statement=text, position=position)
+    return EngineError(f"Spark failed while running the statement: {first}")
+
+
+def _known_columns(near: re.Match[str]) -> str:
+    """Return Spark's suggestion without metadata columns and names of rowlake's own."""
+    names = [name for name in near[1].split(", ") if not _is_hidden(name)]
+    return f" Did you mean one of the following? [{', '.join(names)}]." if names else ""
+
+
+def _is_hidden(name: str) -> bool:
+    last = name.rpartition(".")[2].strip("`")
+    return last in RESERVED_COLUMNS or last.startswith("__")
 
 
 def _offset(text: str, message: str) -> int | None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Span = tuple[int, int]
+TABLE_CHANGES = "table_changes"
 
 
 @dataclass
@@ -28,7 +29,8 @@ class Reference:
     """A table by name in a FROM clause.
 
     `start` and `end` are offsets in the text, time travel included; `alias_at` is where an alias
-    can be added (after TABLESAMPLE). `renamed`: the alias has a column list.
+    can be added (after TABLESAMPLE). `renamed`: the alias has a column list. `span_of_changes` are
+    the texts of where `table_changes` starts and ends, None for a plain name.
     """
 
     parts: tuple[str, ...]
@@ -40,11 +42,12 @@ class Reference:
     alias: str | None = None
     renamed: bool = False
     sampled: bool = False
+    span_of_changes: tuple[str, ...] | None = None
 
     @property
     def visible_name(self) -> str:
         """What qualifies its columns."""
-        return self.alias or self.parts[-1]
+        return self.alias or (TABLE_CHANGES if self.span_of_changes is not None else self.parts[-1])
 
 
 @dataclass

@@ -9,10 +9,14 @@ closing brackets tells it from an operand or a joined table, and a failed attemp
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rowlake.query.change_feeds import change_arguments
 from rowlake.query.shape import (
+    TABLE_CHANGES,
     Cte,
     CteReference,
     Derived,
@@ -41,6 +45,9 @@ from rowlake.sqltext.limits import MAX_ALL_JOINS, MAX_FOLLOWED, MAX_JOINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_VERSION_MARK = re.compile(r"[vV](\d{1,18})")
+_TIME_MARK = re.compile(r"(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})(\d{3})")
 
 
 class ShapeReader(TokenReader):
@@ -277,14 +284,29 @@ class ShapeReader(TokenReader):
             self.index += 1
         return Opaque(self._alias()[0])
 
-    def _function(self) -> Opaque:
+    def _function(self) -> Relation:
         self.need(self.current.word != "IDENTIFIER")
+        begin = self.index
         while not self.at("("):
             self.index += 1
         nested: list[QueryShape] = []
         first, last = self._brackets(nested)
         self.need(all(token.word != "TABLE" for token in self.tokens[first:last]))
+        if self.tokens[begin].value.lower() == TABLE_CHANGES and first == begin + 2:
+            found = self._changes(begin, (first, last))
+            if found is not None:
+                return found
         return Opaque(self._alias()[0], nested)
+
+    def _changes(self, begin: int, arguments: Span) -> Reference | None:
+        """Return `table_changes('table', start[, end])` as a table; None where it is not that."""
+        given = change_arguments(self.tokens[slice(*arguments)], self.text)
+        if given is None:
+            return None
+        start, end = self.tokens[begin].start, self.tokens[self.index - 1].end
+        alias, renamed = self._alias()
+        found = Reference(given.table, (begin, self.index), start, end, end, None, alias, renamed)
+        return replace(found, span_of_changes=given.span)
 
     def _named(self) -> Relation:
         first, start = self.index, self.current.start
@@ -312,6 +334,8 @@ class ShapeReader(TokenReader):
         return None
 
     def _travel(self) -> TimeTravel | None:
+        if self.at("@") and self.current.start == self.peek(-1).end == self.peek(1).start - 1:
+            return self._travel_mark()
         saved = self.index
         self.accept("FOR")
         word = self.current.word
@@ -326,6 +350,19 @@ class ShapeReader(TokenReader):
         self._travel_value()
         kind = "version" if "VERSION" in word else "timestamp"
         return TimeTravel(kind, self.text[start : self.tokens[self.index - 1].end])
+
+    def _travel_mark(self) -> TimeTravel:
+        """Take `@v3` or `@20240131123000000`, Delta's short forms behind a name."""
+        self.index += 1
+        text = self.advance().text
+        version = _VERSION_MARK.fullmatch(text)
+        if version is not None:
+            return TimeTravel("version", version[1])
+        time = _TIME_MARK.fullmatch(text)
+        self.need(time is not None)
+        assert time is not None
+        day, clock = "-".join(time.groups()[:3]), ":".join(time.groups()[3:6])
+        return TimeTravel("timestamp", f"TIMESTAMP'{day} {clock}.{time[7]}'")
 
     def _travel_value(self) -> None:
         """Take operands joined by operators: a literal, a call, a cast, an interval."""

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rowlake.errors import TableNotFoundError
+from rowlake.query.change_feeds import CHANGES
+from rowlake.sqltext.lexer import readable
+
 if TYPE_CHECKING:
     from rowlake.model.schema import Schema
 
@@ -30,9 +34,11 @@ METADATA_TABLES = frozenset(
         "refs",
         "metadata_log_entries",
         "position_deletes",
-        "changes",
+        CHANGES,
     }
 )
+_SHORTEST = 3  # namespace, table, metadata table
+_VERSIONED = re.compile(r"(.+)@[vV](\d{1,18})", re.DOTALL)
 _SELECTOR = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_(.+)", re.IGNORECASE)
 
 
@@ -52,9 +58,19 @@ class Target:
     metadata_table: str | None = None
 
     @property
+    def is_feed(self) -> bool:
+        """Return True where the changes of the table are meant."""
+        return self.metadata_table == CHANGES
+
+    @property
     def is_current(self) -> bool:
         """Return True where the table's current schema is the one to read with."""
-        return not (self.tag or self.snapshot_id or self.as_of_ms or self.metadata_table)
+        return not (self.tag or self.metadata_table) and not self.is_at_a_moment
+
+    @property
+    def is_at_a_moment(self) -> bool:
+        """Return True where a snapshot or a time is named; a snapshot's id may be 0."""
+        return self.snapshot_id is not None or self.as_of_ms is not None
 
 
 def locate(parts: tuple[str, ...], lookup: SchemaLookup) -> Target | None:
@@ -62,6 +78,9 @@ def locate(parts: tuple[str, ...], lookup: SchemaLookup) -> Target | None:
     schema = lookup(parts)
     if schema is not None:
         return Target(parts, schema)
+    versioned = _VERSIONED.fullmatch(parts[-1])
+    if versioned is not None:
+        return _at_version((*parts[:-1], versioned[1]), int(versioned[2]), lookup)
     if len(parts) < 2:
         return None
     schema = lookup(parts[:-1])
@@ -71,6 +90,24 @@ def locate(parts: tuple[str, ...], lookup: SchemaLookup) -> Target | None:
     if last.lower() in METADATA_TABLES:
         return Target(parts[:-1], schema, metadata_table=last.lower())
     return _selected(parts[:-1], schema, last)
+
+
+def validate_known(parts: tuple[str, ...], lookup: SchemaLookup) -> None:
+    """Raise where a name is a lake table's with something behind it that no table has."""
+    if len(parts) < _SHORTEST or lookup(parts[:-1]) is None:
+        return
+    table, known = readable(parts[:-1]), ", ".join(sorted(METADATA_TABLES))
+    raise TableNotFoundError(
+        f"{readable(parts[-1:])} of {table}",
+        kind="metadata table",
+        hint=f"Expected one of: {known}; or branch_<name>, tag_<name>, snapshot_id_<id>, "
+        "at_timestamp_<ms>.",
+    )
+
+
+def _at_version(table: tuple[str, ...], version: int, lookup: SchemaLookup) -> Target | None:
+    schema = lookup(table)
+    return None if schema is None else Target(table, schema, snapshot_id=version)
 
 
 def _selected(table: tuple[str, ...], schema: Schema, text: str) -> Target | None:

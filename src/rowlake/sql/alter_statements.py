@@ -1,15 +1,16 @@
-"""What ALTER TABLE asks for: one frozen dataclass per action."""
+"""What ALTER TABLE asks for: one frozen dataclass per action.
+
+Actions that need nothing resolved are the model's own (`rowlake.model.metadata_change`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowlake.secrets import redacted_repr
+from rowlake.model.metadata_change import CreateRef, DropRef, SetProperties, UnsetProperties
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rowlake.sqltext.names import Name
     from rowlake.sqltext.terms import PartitionTerm, SortTerm
     from rowlake.sqltext.types import Field, Type
@@ -78,23 +79,6 @@ class ReplaceColumns:
 
 
 @dataclass(frozen=True)
-class SetProperties:
-    """SET TBLPROPERTIES."""
-
-    properties: Mapping[str, str]
-
-    __repr__ = redacted_repr
-
-
-@dataclass(frozen=True)
-class UnsetProperties:
-    """UNSET TBLPROPERTIES."""
-
-    keys: tuple[str, ...]
-    if_exists: bool = False
-
-
-@dataclass(frozen=True)
 class SetLocation:
     """SET LOCATION."""
 
@@ -143,29 +127,6 @@ class DropIdentifierFields:
     """DROP IDENTIFIER FIELDS."""
 
     columns: tuple[Name, ...]
-
-
-@dataclass(frozen=True)
-class CreateRef:
-    """CREATE [OR REPLACE] / REPLACE BRANCH | TAG; `kind` is branch or tag, times are in ms."""
-
-    kind: str
-    ref: str
-    mode: str = "create"
-    if_not_exists: bool = False
-    snapshot_id: int | None = None
-    max_ref_age_ms: int | None = None
-    min_snapshots_to_keep: int | None = None
-    max_snapshot_age_ms: int | None = None
-
-
-@dataclass(frozen=True)
-class DropRef:
-    """DROP BRANCH | TAG."""
-
-    kind: str
-    ref: str
-    if_exists: bool = False
 
 
 AlterAction = (

@@ -40,7 +40,8 @@ class Passthrough:
 class CreateTable:
     """CREATE [OR REPLACE] TABLE / REPLACE TABLE [AS SELECT]; `mode` is one of MODES.
 
-    `columns` is None where the query gives them; `query` is its text.
+    `columns` is None where the query gives them; `query` is its text; `format` is empty unless
+    USING names another table format than Iceberg.
     """
 
     name: Name
@@ -53,6 +54,7 @@ class CreateTable:
     if_not_exists: bool = False
     query: str | None = None
     position: int = 0
+    format: str = ""
 
     MODES = ("create", "replace", "create or replace")
 
@@ -61,22 +63,105 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class CreateTableLike:
-    """CREATE TABLE t LIKE s."""
+    """CREATE TABLE t LIKE s [USING format]."""
 
     name: Name
     source: Name
     if_not_exists: bool = False
+    file_format: str | None = None
 
 
 @dataclass(frozen=True)
 class CreateTempView:
-    """CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW v AS query."""
+    """CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW v AS query.
+
+    `comments` are those of columns, by their names.
+    """
 
     name: Name
     query: str
     columns: tuple[str, ...] = ()
     replace: bool = False
     is_global: bool = False
+    comments: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CreateView:
+    """CREATE [OR REPLACE] VIEW [IF NOT EXISTS] ns.v AS query: a view of the catalog."""
+
+    name: Name
+    query: str
+    columns: tuple[str, ...] = ()
+    replace: bool = False
+    if_not_exists: bool = False
+    comments: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    __repr__ = redacted_repr
+
+
+@dataclass(frozen=True)
+class AlterView:
+    """ALTER VIEW v AS query."""
+
+    name: Name
+    query: str
+
+
+@dataclass(frozen=True)
+class RenameView:
+    """ALTER VIEW v RENAME TO w."""
+
+    name: Name
+    to: Name
+
+
+@dataclass(frozen=True)
+class DropView:
+    """DROP VIEW [IF EXISTS] v."""
+
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class ShowViews:
+    """SHOW VIEWS [IN ns] [LIKE pattern]."""
+
+    namespace: Name | None = None
+    pattern: str | None = None
+
+
+@dataclass(frozen=True)
+class CacheTable:
+    """CACHE [LAZY] TABLE t [OPTIONS ('storageLevel' = …)] [AS query]."""
+
+    name: Name
+    lazy: bool = False
+    storage_level: str | None = None
+    query: str | None = None
+
+
+@dataclass(frozen=True)
+class UncacheTable:
+    """UNCACHE TABLE [IF EXISTS] t."""
+
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class ClearCache:
+    """CLEAR CACHE."""
+
+
+@dataclass(frozen=True)
+class RefreshTable:
+    """REFRESH [TABLE] t."""
+
+    name: Name
 
 
 @dataclass(frozen=True)
@@ -136,6 +221,11 @@ class ShowTables:
 
 
 @dataclass(frozen=True)
+class ShowCurrentNamespace:
+    """SHOW CURRENT NAMESPACE."""
+
+
+@dataclass(frozen=True)
 class ShowNamespaces:
     """SHOW NAMESPACES [IN ns] [LIKE pattern]."""
 
@@ -187,6 +277,13 @@ class DescribeHistory:
 
     name: Name
     limit: int | None = None
+
+
+@dataclass(frozen=True)
+class DescribeDetail:
+    """DESCRIBE DETAIL t."""
+
+    name: Name
 
 
 @dataclass(frozen=True)
@@ -253,6 +350,28 @@ class Vacuum:
 
 
 @dataclass(frozen=True)
+class AnalyzeTable:
+    """ANALYZE TABLE t [PARTITION (…)] COMPUTE STATISTICS [NOSCAN | FOR COLUMNS …].
+
+    `columns` None: all. With `counts_only` nothing is to be computed: metadata has the counts.
+    """
+
+    name: Name
+    columns: tuple[Name, ...] | None = None
+    partitions: bool = False
+    counts_only: bool = False
+
+
+@dataclass(frozen=True)
+class CommentOn:
+    """COMMENT ON TABLE t | NAMESPACE ns IS …; None takes the comment away."""
+
+    name: Name
+    comment: str | None
+    of_namespace: bool = False
+
+
+@dataclass(frozen=True)
 class Argument:
     """One argument of CALL: `name` is None by position; `value` is the text of an expression."""
 
@@ -276,12 +395,22 @@ Statement = (
     | CreateTable
     | CreateTableLike
     | CreateTempView
+    | CreateView
+    | AlterView
+    | RenameView
+    | DropView
+    | ShowViews
+    | CacheTable
+    | UncacheTable
+    | ClearCache
+    | RefreshTable
     | DropTable
     | CreateNamespace
     | DropNamespace
     | AlterNamespace
     | Use
     | ShowTables
+    | ShowCurrentNamespace
     | ShowNamespaces
     | ShowCreateTable
     | ShowProperties
@@ -289,6 +418,7 @@ Statement = (
     | ShowPartitions
     | DescribeTable
     | DescribeHistory
+    | DescribeDetail
     | DescribeNamespace
     | AlterTable
     | Insert
@@ -299,5 +429,7 @@ Statement = (
     | Explain
     | Optimize
     | Vacuum
+    | AnalyzeTable
+    | CommentOn
     | Call
 )

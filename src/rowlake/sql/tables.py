@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from rowlake.sqltext.names import Name
 
 
-def find_table(lake: Lake, parts: Name) -> Table | None:
-    """Return the table that a written name means; None where it is not the lake's."""
-    found = TableLookup(lake.workspace).stored(parts)
-    return None if found is None else Table(found, lake)
+def need_table(lake: Lake, parts: Name, lookup: TableLookup | None = None) -> Table:
+    """Return the table that a written name means, or raise; `lookup` may have loaded it already.
 
-
-def need_table(lake: Lake, parts: Name) -> Table:
-    """Return the table that a written name means, or raise."""
-    return Table(TableLookup(lake.workspace).need(parts), lake)
+    It is for one statement: it is loaded once, and not again for each look at it.
+    """
+    found = (lookup or TableLookup(lake.workspace)).need(parts)
+    return Table(found, lake, pinned=True)
 
 
 def new_name(lake: Lake, parts: Name) -> Name:

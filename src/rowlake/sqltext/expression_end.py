@@ -15,6 +15,11 @@ from rowlake.sqltext.lexer import Lexer, Token, TokenKind
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+# What may follow the condition of a query; no such clause is a part of DELETE and UPDATE.
+CLAUSES_AFTER_WHERE = (
+    *("GROUP", "HAVING", "WINDOW", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"),
+    *("UNION", "EXCEPT", "INTERSECT", "MINUS"),
+)
 _CLOSED_BY = {")": "(", "]": "[", "}": "{"}
 _INFIX = {"AND", "OR", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "DIV", "IS"}
 _BRANCHES = {"WHEN", "THEN", "ELSE"}

@@ -30,3 +30,11 @@ def _unread(text: str, position: int) -> tuple[list[str], str]:
     if goes_on or not text.rstrip().endswith(";"):
         return [], text  # a string or a comment that goes on in the next line
     return [text.strip()], ""
+
+
+def has_statement(text: str) -> bool:
+    """Return whether there is more in a text than spaces and comments."""
+    try:
+        return any(token.kind is not TokenKind.END for token in Lexer(text).all())
+    except InvalidStatementError:
+        return True

@@ -109,3 +109,74 @@ MERGE WITH SCHEMA EVOLUTION INTO db.t AS t USING s AS x ON t.id = x.id WHEN MATC
 -- view s: VALUES (2, 'TWO', 20) AS s(id, v, n)
 MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n;
 -- error: InvalidStatementError
+
+-- case: fields that a source struct lacks are kept by UPDATE SET * and null in INSERT *
+-- table: three_fields
+-- view s: VALUES (1, named_struct('a', -1)), (2, named_struct('a', -2)), (3, named_struct('a', -3)), (4, named_struct('a', -4)) AS s(id, s)
+-- set: spark.sql.mergeNestedTypeCoercion.enabled = true
+MERGE WITH SCHEMA EVOLUTION INTO db.t AS t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+-- counts: updated 3, inserted 1
+-- rows:
+--   id | s
+--   1 | {a: -1, b: one, in: {x: 1, y: 2}}
+--   2 | {a: -2, b: two, in: null}
+--   3 | {a: -3, b: null, in: null}
+--   4 | {a: -4, b: null, in: null}
+
+-- case: fields that a nested source struct lacks are kept too
+-- table: three_fields
+-- view s: VALUES (1, named_struct('in', named_struct('y', -1), 'b', 'new')), (2, named_struct('in', named_struct('y', -2), 'b', 'new')) AS s(id, s)
+-- set: spark.sql.mergeNestedTypeCoercion.enabled = true
+MERGE WITH SCHEMA EVOLUTION INTO db.t AS t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+-- counts: updated 2
+-- rows:
+--   id | s
+--   1 | {a: 10, b: new, in: {x: 1, y: -1}}
+--   2 | {a: 20, b: new, in: {x: null, y: -2}}
+--   3 | null
+
+-- case: a null source struct sets the fields of its type and keeps the others
+-- table: three_fields
+-- view s: VALUES (1, named_struct('a', -1)), (2, NULL), (3, NULL) AS s(id, s)
+-- set: spark.sql.mergeNestedTypeCoercion.enabled = true
+MERGE WITH SCHEMA EVOLUTION INTO db.t AS t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
+-- counts: updated 3
+-- rows:
+--   id | s
+--   1 | {a: -1, b: one, in: {x: 1, y: 2}}
+--   2 | {a: null, b: two, in: null}
+--   3 | null
+
+-- case: a struct that lacks fields of the column is refused where it is set by name
+-- table: three_fields
+-- view s: VALUES (1, named_struct('a', -1)) AS s(id, s)
+MERGE WITH SCHEMA EVOLUTION INTO db.t AS t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET t.s = s.s;
+-- error: SchemaMismatchError
+
+-- case: a struct that lacks fields of the column is refused without schema evolution
+-- table: three_fields
+-- view s: VALUES (1, named_struct('a', -1)) AS s(id, s)
+MERGE INTO db.t AS t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
+-- error: SchemaMismatchError
+
+-- case: a table property turns schema evolution off
+-- table: two
+-- view s: VALUES (1, 'uno', 10), (9, 'nueve', 90) AS s(id, v, x)
+ALTER TABLE db.t SET TBLPROPERTIES ('write.spark.auto-schema-evolution.enabled' = 'false');
+MERGE WITH SCHEMA EVOLUTION INTO db.t AS t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+-- counts: updated 1, inserted 1
+-- rows:
+--   id | v
+--   1 | uno
+--   2 | two
+--   3 | three
+--   4 | four
+--   5 | five
+--   9 | nueve
+
+-- case: without schema evolution a source must have every column for a star
+-- table: two
+-- view s: VALUES (1), (9) AS s(id)
+ALTER TABLE db.t SET TBLPROPERTIES ('write.spark.auto-schema-evolution.enabled' = 'false');
+MERGE WITH SCHEMA EVOLUTION INTO db.t AS t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
+-- error: InvalidStatementError

@@ -7,12 +7,13 @@ INSERT calls.
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 
 from rowlake.catalog.open import open_catalog
-from rowlake.connection import run_statement
+from rowlake.connection import statements
 from rowlake.engine.types import spark_schema
 from rowlake.lake import Lake
 from rowlake.workspace import Workspace
@@ -60,6 +61,7 @@ class Session:
         self.conf = self
         self.catalog = self
         self.views: list[str] = []
+        self.kinds: dict[str, str] = {}
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> Frame:
         self.asked.append(text)
@@ -71,6 +73,17 @@ class Session:
 
     def tableExists(self, name: str) -> bool:
         return name in self.views
+
+    def getTable(self, name: str) -> Any:
+        kind = self.kinds.get(name, "MANAGED")
+        is_temporary = kind == "TEMPORARY"
+        return SimpleNamespace(
+            name=name,
+            catalog="spark_catalog",
+            namespace=[],
+            tableType=kind,
+            isTemporary=is_temporary,
+        )
 
     def listTables(self) -> list[Any]:
         return []
@@ -87,17 +100,20 @@ class Engine:
 
     has_time = True
     has_session = True
-    time_zone = "UTC"
+    time_zone = zone = "UTC"
     slots = 1
     parallelism = 1
 
     def __init__(self) -> None:
-        self.spark = Session()
+        self.spark = self.current_session = Session()
 
     def setting(self, key: str) -> str | None:
         return self.spark.get(key)
 
     def from_arrow(self, rows: pa.Table) -> pa.Table:
+        return rows
+
+    def raising_plainly(self, rows: Any, _: Any) -> Any:
         return rows
 
     def read_parquet(self, *_: Any) -> None:
@@ -118,4 +134,4 @@ class Engine:
 
 
 def lake_without_spark(folder: Any) -> Lake:
-    return Lake(Workspace(open_catalog(str(folder), None), Engine()), run_statement)  # type: ignore[arg-type]
+    return Lake(Workspace(open_catalog(str(folder), None), Engine()), statements)  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pyarrow as pa
 import pytest
 
@@ -111,16 +113,99 @@ def test_partition_fields_evolve(lake):
     assert live == [("d", "identity"), ("name", "identity")]
 
 
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_a_column_added_again_under_its_name_can_partition_again(lake, version):
+    properties = f"TBLPROPERTIES ('format-version' = '{version}')"
+    lake.sql(f"CREATE TABLE ns.again (id int, d string) PARTITIONED BY (d) {properties}")
+    table = lake.table("ns.again")
+    table.append([{"id": 1, "d": "x"}])
+    steps = ["DROP PARTITION FIELD d", "DROP COLUMN d", "ADD COLUMN d string"]
+    for step in [*steps, "ADD PARTITION FIELD bucket(2, id)", "ADD PARTITION FIELD d"]:
+        lake.sql(f"ALTER TABLE ns.again {step}")
+    table.append([{"id": 2, "d": "y"}])
+    rows = sorted(table.arrow().to_pylist(), key=lambda row: row["id"])
+    assert rows == [{"id": 1, "d": None}, {"id": 2, "d": "y"}]
+    live = [str(field) for field in table.spec if field.transform != "void"]
+    assert live == ["bucket[2](id)", "d"]
+
+
 def test_write_order_and_properties(lake):
     lake.sql("ALTER TABLE ns.t WRITE LOCALLY ORDERED BY d DESC, id")
     table = lake.table("ns.t")
     order = table.handle.metadata.sort_order()
     assert [str(field.direction) for field in order.fields] == ["DESC", "ASC"]
-    assert table.properties["write.distribution-mode"] == "none"
+    assert "write.distribution-mode" not in table.properties
+    lake.sql("ALTER TABLE ns.t WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY id")
+    assert table.properties["write.distribution-mode"] == "hash"
+    lake.sql("ALTER TABLE ns.t WRITE LOCALLY ORDERED BY d")
+    assert table.properties["write.distribution-mode"] == "hash"
     lake.sql("ALTER TABLE ns.t UNSET TBLPROPERTIES ('write.distribution-mode')")
     assert "write.distribution-mode" not in table.properties
     lake.sql("ALTER TABLE ns.t SET TBLPROPERTIES ('k' = 'v')")
     assert lake.sql("SHOW TBLPROPERTIES ns.t ('k')").to_pydict() == {"key": ["k"], "value": ["v"]}
+
+
+def test_a_case_sensitive_session_resolves_sort_columns_by_case(lake):
+    lake.sql("ALTER TABLE ns.t WRITE ORDERED BY ID")
+    lake.spark.settings["spark.sql.caseSensitive"] = "true"
+    with pytest.raises(InvalidStatementError, match="no column ID"):
+        lake.sql("ALTER TABLE ns.t WRITE ORDERED BY ID")
+    lake.sql("ALTER TABLE ns.t WRITE ORDERED BY id DESC")
+    (field,) = lake.table("ns.t").handle.metadata.sort_order().fields
+    assert str(field.direction) == "DESC"
+
+
+def test_a_ref_is_dropped_by_its_own_kind_only(lake):
+    fill(lake, 1)
+    lake.sql("ALTER TABLE ns.t CREATE TAG label")
+    lake.sql("ALTER TABLE ns.t CREATE BRANCH line")
+    for wrong in ("DROP BRANCH label", "DROP TAG line", "DROP BRANCH IF EXISTS label"):
+        with pytest.raises(InvalidStatementError, match="not a"):
+            lake.sql(f"ALTER TABLE ns.t {wrong}")
+    lake.sql("ALTER TABLE ns.t DROP TAG label")
+    lake.sql("ALTER TABLE ns.t DROP BRANCH line")
+    assert set(lake.table("ns.t").handle.refs) == {"main"}
+
+
+def test_row_level_statements_on_sparks_tables_say_why_they_cannot_be(lake):
+    lake.spark.views += ["`plain`", "`seen`", "`spark_catalog`.`default`.`plain`"]
+    lake.spark.kinds["`seen`"] = "TEMPORARY"
+    with pytest.raises(InvalidStatementError, match="Cannot UPDATE plain: it is Spark's table"):
+        lake.sql("UPDATE plain SET a = 1")
+    with pytest.raises(InvalidStatementError, match="Cannot DELETE seen: it is a temporary view"):
+        lake.sql("DELETE FROM seen WHERE a = 1")
+    merge = "MERGE INTO spark_catalog.default.plain AS p USING ns.t AS s ON p.a = s.id"
+    with pytest.raises(InvalidStatementError, match=r"Cannot MERGE spark_catalog.default.plain"):
+        lake.sql(f"{merge} WHEN MATCHED THEN DELETE")
+    with pytest.raises(InvalidStatementError, match="Cannot UPDATE plain"):
+        lake.sql("EXPLAIN UPDATE plain SET a = 1")
+    with pytest.raises(TableNotFoundError):
+        lake.sql("UPDATE ns.nope SET a = 1")
+
+
+def test_partitions_are_shown_as_people_read_them(lake):
+    lake.sql("CREATE TABLE ns.p (at timestamp_ntz, k string) PARTITIONED BY (months(at), k)")
+    rows = [{"at": dt.datetime(2024, 1, 31), "k": "a b"}, {"at": None, "k": None}]
+    lake.table("ns.p").append(rows)
+    found = lake.sql("SHOW PARTITIONS ns.p").to_pydict()["partition"]
+    assert sorted(found) == ["at_month=2024-01/k=a b", "at_month=null/k=null"]
+
+
+def test_show_create_table_keeps_the_write_order_and_identifier_fields(lake):
+    lake.sql("CREATE TABLE ns.o (id int NOT NULL, `a b` string)")
+    lake.sql("ALTER TABLE ns.o WRITE ORDERED BY `a b` DESC, bucket(4, id)")
+    lake.sql("ALTER TABLE ns.o SET IDENTIFIER FIELDS id")
+    (text,) = lake.sql("SHOW CREATE TABLE ns.o").to_pydict()["createtab_stmt"]
+    lake.sql("DROP TABLE ns.o")
+    for statement in text.replace("LOCATION", "-- LOCATION").split(";"):
+        lake.sql(statement)
+    table = lake.table("ns.o")
+    fields = [
+        (str(f.transform), f.direction.name) for f in table.handle.metadata.sort_order().fields
+    ]
+    assert fields == [("identity", "DESC"), ("bucket[4]", "ASC")]
+    assert table.properties["write.distribution-mode"] == "range"
+    assert table.schema.identifier_field_names() == {"id"}
 
 
 def test_identifier_fields(lake):
@@ -215,10 +300,14 @@ def test_metadata_tables_and_time_travel(lake):
 def test_use_and_show(lake):
     with pytest.raises(TableNotFoundError):
         lake.sql("USE nowhere")
+    current = {"catalog": [lake.catalog.name], "namespace": ["default"]}
+    assert lake.sql("SHOW CURRENT NAMESPACE").to_pydict() == current
+    assert lake.sql("SHOW TABLES").num_rows == 0
     lake.sql("USE ns")
+    assert lake.sql("SHOW CURRENT DATABASE").to_pydict() == {**current, "namespace": ["ns"]}
     assert lake.sql("SHOW TABLES").to_pydict()["tableName"] == ["t"]
     assert lake.sql("SHOW TABLES IN ns LIKE 'x*|T'").num_rows == 1
-    assert lake.sql("SHOW NAMESPACES").to_pydict() == {"namespace": ["ns"]}
+    assert lake.sql("SHOW NAMESPACES").to_pydict() == {"namespace": ["default", "ns"]}
     assert lake.sql("DESCRIBE t").num_rows > 4
     lake.sql("ALTER TABLE t RENAME TO u")
     assert lake.tables("ns") == ["ns.u"]
@@ -250,11 +339,11 @@ def test_truncate_and_drop(lake):
         lake.sql("DROP TABLE ns.nope")
     lake.sql("DROP TABLE IF EXISTS ns.nope")
     lake.sql("DROP NAMESPACE ns CASCADE")
-    assert lake.namespaces() == []
+    assert lake.namespaces() == ["default"]
 
 
 def test_other_statements_go_to_spark_untouched(lake):
-    for text in ("SET a = b", "SELECT 1", "CREATE TABLE x (a int) USING parquet", "SHOW FUNCTIONS"):
+    for text in ("SET a = b", "SELECT 1", "CREATE TABLE x (a int) USING csv", "SHOW FUNCTIONS"):
         lake.sql(text)
         assert lake.spark.asked[-1] == text
         assert lake.spark.frames[-1] == {}

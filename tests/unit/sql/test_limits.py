@@ -11,18 +11,19 @@ import pyarrow as pa
 import pytest
 
 from rowlake.conditions.pushed import pushed_condition
-from rowlake.conditions.whole import whole_condition
 from rowlake.dml.python_arguments import assignments_of, condition_of, match_of, value_of
 from rowlake.errors import InvalidStatementError
 from rowlake.model.predicate import TRUE, Leaf, Op, leaves
 from rowlake.model.schema import Schema
 from rowlake.query.pushdown import push_down
+from rowlake.query.row_condition import RowCondition, pushed_rows
 from rowlake.sql.parse.statement import parse
 from rowlake.sqltext.lexer import Lexer
 from rowlake.sqltext.limits import MAX_DEPTH, MAX_FOLLOWED, MAX_OPERATORS, MAX_TYPE_DEPTH
 from rowlake.sqltext.literal_text import literal_text
 from rowlake.sqltext.statement_list import split_statements
 from rowlake.sqltext.types import parse_type
+from tests.unit.sql.lake_without_spark import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,7 @@ WAYS_IN: dict[str, Callable[[str], object]] = {
     "value": value_of,
     "set": lambda c: assignments_of({"v": c}, (), "set"),
     "on": lambda c: match_of(c, "t", "s"),
-    "rewrite": lambda c: whole_condition(c, SCHEMA, "Cannot rewrite"),
+    "rewrite": lambda c: pushed_rows(Engine(), RowCondition(c, SCHEMA, "t")),  # type: ignore[arg-type]
 }
 
 

@@ -8,6 +8,13 @@ import pytest
 
 from rowlake.dml.operations import Delete
 from rowlake.errors import InvalidStatementError
+from rowlake.model.metadata_change import (
+    CreateRef,
+    DropRef,
+    Retention,
+    SetProperties,
+    UnsetProperties,
+)
 from rowlake.sql import alter_statements as alter_s
 from rowlake.sql import statements as s
 from rowlake.sql.parse.statement import parse
@@ -65,10 +72,10 @@ ACTIONS = {
     "REPLACE COLUMNS (a int, b string)": alter_s.ReplaceColumns(
         (Field("a", INT), Field("b", TEXT))
     ),
-    "SET TBLPROPERTIES ('a.b' = 'c', d.e-f = 1, g = true)": alter_s.SetProperties(
+    "SET TBLPROPERTIES ('a.b' = 'c', d.e-f = 1, g = true)": SetProperties(
         {"a.b": "c", "d.e-f": "1", "g": "true"}
     ),
-    "UNSET TBLPROPERTIES IF EXISTS ('a', b.c)": alter_s.UnsetProperties(("a", "b.c"), True),
+    "UNSET TBLPROPERTIES IF EXISTS ('a', b.c)": UnsetProperties(("a", "b.c")),
     "SET LOCATION 's3://b/t'": alter_s.SetLocation("s3://b/t"),
     "ADD PARTITION FIELD bucket(16, id) AS shard": alter_s.AddPartitionField(
         Part("bucket[16]", ("id",), "shard")
@@ -89,29 +96,36 @@ ACTIONS = {
         (SortTerm("identity", ("a",)), SortTerm("identity", ("b",), False, True)),
     ),
     "WRITE LOCALLY ORDERED BY (bucket(4, a) DESC)": alter_s.SetWriteOrder(
-        "none", (SortTerm("bucket[4]", ("a",), False, False),)
+        None, (SortTerm("bucket[4]", ("a",), False, False),)
     ),
     "WRITE DISTRIBUTED BY PARTITION": alter_s.SetWriteOrder("hash", ()),
     "WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY a": alter_s.SetWriteOrder(
         "hash", (SortTerm("identity", ("a",)),)
     ),
+    "WRITE LOCALLY ORDERED BY a DISTRIBUTED BY PARTITION": alter_s.SetWriteOrder(
+        "hash", (SortTerm("identity", ("a",)),)
+    ),
+    "WRITE DISTRIBUTED BY PARTITION ORDERED BY a": alter_s.SetWriteOrder(
+        "hash", (SortTerm("identity", ("a",)),)
+    ),
+    "WRITE DISTRIBUTED BY PARTITION UNORDERED": alter_s.SetWriteOrder("hash", ()),
     "WRITE UNORDERED": alter_s.SetWriteOrder("none", ()),
     "SET IDENTIFIER FIELDS id, a.b": alter_s.SetIdentifierFields((("id",), ("a", "b"))),
     "DROP IDENTIFIER FIELDS id": alter_s.DropIdentifierFields((("id",),)),
-    "CREATE BRANCH b": alter_s.CreateRef("branch", "b"),
+    "CREATE BRANCH b": CreateRef("b", "branch"),
     "CREATE OR REPLACE BRANCH `b-1` AS OF VERSION 12 RETAIN 7 DAYS "
-    "WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 HOURS": alter_s.CreateRef(
-        "branch", "b-1", "create or replace", False, 12, 604_800_000, 2, 10_800_000
+    "WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 HOURS": CreateRef(
+        "b-1", "branch", 12, Retention(604_800_000, 10_800_000, 2), replace=True
     ),
-    "CREATE BRANCH IF NOT EXISTS b WITH SNAPSHOT RETENTION 3 SNAPSHOTS": alter_s.CreateRef(
-        "branch", "b", if_not_exists=True, min_snapshots_to_keep=3
+    "CREATE BRANCH IF NOT EXISTS b WITH SNAPSHOT RETENTION 3 SNAPSHOTS": CreateRef(
+        "b", "branch", retention=Retention(min_snapshots_to_keep=3), if_not_exists=True
     ),
-    "REPLACE BRANCH b AS OF VERSION 3": alter_s.CreateRef("branch", "b", "replace", snapshot_id=3),
-    "CREATE TAG x AS OF VERSION 5 RETAIN 30 MINUTES": alter_s.CreateRef(
-        "tag", "x", snapshot_id=5, max_ref_age_ms=1_800_000
+    "REPLACE BRANCH b AS OF VERSION 3": CreateRef("b", "branch", 3, replace=True, create=False),
+    "CREATE TAG x AS OF VERSION 5 RETAIN 30 MINUTES": CreateRef(
+        "x", "tag", 5, Retention(max_ref_age_ms=1_800_000)
     ),
-    "DROP BRANCH IF EXISTS b": alter_s.DropRef("branch", "b", True),
-    "DROP TAG x": alter_s.DropRef("tag", "x"),
+    "DROP BRANCH IF EXISTS b": DropRef("b", if_exists=True, kind="branch"),
+    "DROP TAG x": DropRef("x", kind="tag"),
 }
 
 
@@ -199,6 +213,32 @@ STATEMENTS = {
     "CREATE OR REPLACE TEMP VIEW v (a, b) AS SELECT 1, 2": s.CreateTempView(
         ("v",), "SELECT 1, 2", ("a", "b"), True
     ),
+    "CREATE TEMPORARY VIEW v (a COMMENT 'x', b) COMMENT 'y' AS SELECT 1, 2": s.CreateTempView(
+        ("v",), "SELECT 1, 2", ("a", "b"), comments={"a": "x"}
+    ),
+    "CREATE OR REPLACE VIEW n.v (a) COMMENT 'y' TBLPROPERTIES (k = 'w') AS SELECT 1": s.CreateView(
+        ("n", "v"), "SELECT 1", ("a",), replace=True, comment="y", properties={"k": "w"}
+    ),
+    "CREATE VIEW IF NOT EXISTS v AS SELECT 1;": s.CreateView(
+        ("v",), "SELECT 1", if_not_exists=True
+    ),
+    "ALTER VIEW v AS SELECT 2": s.AlterView(("v",), "SELECT 2"),
+    "ALTER VIEW v RENAME TO w": s.RenameView(("v",), ("w",)),
+    "DROP VIEW IF EXISTS ns.v": s.DropView(("ns", "v"), if_exists=True),
+    "SHOW VIEWS IN ns LIKE 'a*'": s.ShowViews(("ns",), "a*"),
+    "SHOW CURRENT NAMESPACE": s.ShowCurrentNamespace(),
+    "CACHE LAZY TABLE t OPTIONS ('storageLevel' = 'DISK_ONLY') AS SELECT 1": s.CacheTable(
+        ("t",), lazy=True, storage_level="DISK_ONLY", query="SELECT 1"
+    ),
+    "CACHE TABLE ns.t": s.CacheTable(("ns", "t")),
+    "UNCACHE TABLE IF EXISTS ns.t": s.UncacheTable(("ns", "t"), if_exists=True),
+    "CLEAR CACHE": s.ClearCache(),
+    "ANALYZE TABLE ns.t COMPUTE STATISTICS": s.AnalyzeTable(("ns", "t")),
+    "ANALYZE TABLE t COMPUTE STATISTICS NOSCAN": s.AnalyzeTable(("t",), counts_only=True),
+    "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS a, b": s.AnalyzeTable(("t",), (("a",), ("b",))),
+    "COMMENT ON TABLE ns.t IS 'x'": s.CommentOn(("ns", "t"), "x"),
+    "COMMENT ON SCHEMA ns IS NULL": s.CommentOn(("ns",), None, of_namespace=True),
+    "REFRESH ns.t": s.RefreshTable(("ns", "t")),
     "CREATE GLOBAL TEMPORARY VIEW v AS SELECT 1": s.CreateTempView(
         ("v",), "SELECT 1", is_global=True
     ),
@@ -231,18 +271,36 @@ def test_queries_are_left_to_spark(text):
     "text",
     [
         "SET a = b",
-        "CREATE VIEW v AS SELECT 1",
         "CREATE FUNCTION f AS 'x'",
-        "CREATE TABLE t (a int) USING parquet",
+        "CREATE VIEW spark_catalog.default.v AS SELECT 1",
+        "CREATE TEMPORARY VIEW v USING csv OPTIONS (path '/x')",
+        "CREATE TEMPORARY VIEW IF NOT EXISTS v AS SELECT 1",
+        "REFRESH '/a/path'",
+        "REFRESH FUNCTION f",
+        "CREATE TABLE t (a int) USING csv",
+        "CREATE TABLE spark_catalog.default.t (a int) USING parquet",
+        "CREATE TABLE t LIKE u USING json",
         "EXPLAIN SELECT 1",
         "CREATE TABLE t (a int) STORED AS ORC",
-        "DROP VIEW v",
-        "REFRESH TABLE t",
-        "CACHE TABLE t",
     ],
 )
 def test_other_statements_are_left_to_spark(text):
     assert parse(text) == s.Passthrough(text)
+
+
+@pytest.mark.parametrize("name", ["parquet", "ORC", "avro"])
+def test_a_file_format_makes_a_lake_table_of_such_files(name):
+    found = created(f"CREATE TABLE ns.t (a int) USING {name} TBLPROPERTIES ('k' = 'v')")
+    assert found.properties == {"k": "v", "write.format.default": name.lower()}
+    same = f"CREATE TABLE ns.t (a int) USING {name} TBLPROPERTIES ('write.format.default'='{name}')"
+    assert created(same).properties == {"write.format.default": name}
+    like = parse(f"CREATE TABLE ns.t LIKE ns.u USING {name}")
+    assert like == s.CreateTableLike(("ns", "t"), ("ns", "u"), file_format=name.lower())
+
+
+def test_two_file_formats_contradict_each_other():
+    with pytest.raises(InvalidStatementError, match="USING orc contradicts"):
+        parse("CREATE TABLE t (a int) USING orc TBLPROPERTIES ('write.format.default' = 'avro')")
 
 
 def test_create_table_with_everything():

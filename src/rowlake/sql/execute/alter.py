@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rowlake.conditions.column_lookup import find_column, no_such_column
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.model.metadata_change import CreateRef, DropRef, SetProperties, UnsetProperties
 from rowlake.model.partition import OrderBy
+from rowlake.query.lookup import names_without_spark
 from rowlake.sql import alter_statements as alter_s
 from rowlake.sql.execute.defaults import default_value
-from rowlake.sql.tables import need_table, new_name
+from rowlake.sql.tables import new_name
 from rowlake.sqltext.lexer import readable
 from rowlake.sqltext.schema_json import type_json
 from rowlake.sqltext.types import parse_type
-from rowlake.verbs import alter
+from rowlake.verbs import alter, branches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,9 +42,8 @@ _SPEC_ACTIONS = (
 )
 
 
-def alter_table(lake: Lake, statement: alter_s.AlterTable) -> None:
+def alter_table(lake: Lake, statement: alter_s.AlterTable, table: Table) -> None:
     """Run ALTER TABLE; the schema changes of one statement are one commit."""
-    table = need_table(lake, statement.name)
     first = statement.actions[0]
     if isinstance(first, _SCHEMA_ACTIONS):
         change = _SchemaChange(lake, table)
@@ -237,44 +239,40 @@ def _rename_table(lake: Lake, table: Table, action: alter_s.RenameTable) -> None
     lake.rename_table(table.handle.identifier, new_name(lake, new))
 
 
-def _set_properties(_: Lake, table: Table, action: alter_s.SetProperties) -> None:
+def _set_properties(_: Lake, table: Table, action: SetProperties) -> None:
     table.set_properties(action.properties)
 
 
-def _unset_properties(_: Lake, table: Table, action: alter_s.UnsetProperties) -> None:
-    table.unset_properties(list(action.keys))
+def _unset_properties(_: Lake, table: Table, action: UnsetProperties) -> None:
+    table.unset_properties(action.names)
 
 
-def _set_write_order(_: Lake, table: Table, action: alter_s.SetWriteOrder) -> None:
+def _set_write_order(lake: Lake, table: Table, action: alter_s.SetWriteOrder) -> None:
     if action.order is not None:
-        order = [OrderBy(t.column, t.transform, t.ascending, t.nulls_first) for t in action.order]
+        order = [
+            OrderBy(_sort_column(lake, table, t.column), t.transform, t.ascending, t.nulls_first)
+            for t in action.order
+        ]
         alter.set_sort_order(table.handle, order)
     if action.distribution is not None:
         table.set_properties({"write.distribution-mode": action.distribution})
 
 
-def _create_ref(_: Lake, table: Table, action: alter_s.CreateRef) -> None:
-    known = action.ref in table.handle.refs
-    if action.mode == "replace" and not known:
-        raise InvalidStatementError(f"Table {table.name} has no {action.kind} {action.ref}.")
-    kept = {
-        "max_ref_age_ms": action.max_ref_age_ms,
-        "min_snapshots_to_keep": action.min_snapshots_to_keep,
-        "max_snapshot_age_ms": action.max_snapshot_age_ms,
-    }
-    given = {key: value for key, value in kept.items() if value is not None}
-    make = table.create_branch if action.kind == "branch" else table.create_tag
-    make(
-        action.ref,
-        action.snapshot_id,
-        replace=action.mode != "create",
-        if_not_exists=action.if_not_exists,
-        **given,
-    )
+def _sort_column(lake: Lake, table: Table, path: Name) -> Name:
+    """Return a sort key's column in the table's spelling, found as the session compares names."""
+    schema = table.handle.view().schema
+    found = find_column(schema, path, names_without_spark(lake.engine))
+    if found is None:
+        raise no_such_column(path, schema.arrow.names, readable(path))
+    return found.path
 
 
-def _drop_ref(_: Lake, table: Table, action: alter_s.DropRef) -> None:
-    table.drop_ref(action.ref, if_exists=action.if_exists)
+def _create_ref(_: Lake, table: Table, action: CreateRef) -> None:
+    branches.create_ref(table.handle, action)
+
+
+def _drop_ref(_: Lake, table: Table, action: DropRef) -> None:
+    table.drop_ref(action.name, if_exists=action.if_exists, kind=action.kind)
 
 
 def _set_location(_: Lake, table: Table, action: alter_s.SetLocation) -> None:
@@ -283,10 +281,10 @@ def _set_location(_: Lake, table: Table, action: alter_s.SetLocation) -> None:
 
 _ACTIONS: dict[type, Callable[..., None]] = {
     alter_s.RenameTable: _rename_table,
-    alter_s.SetProperties: _set_properties,
-    alter_s.UnsetProperties: _unset_properties,
+    SetProperties: _set_properties,
+    UnsetProperties: _unset_properties,
     alter_s.SetWriteOrder: _set_write_order,
-    alter_s.CreateRef: _create_ref,
-    alter_s.DropRef: _drop_ref,
+    CreateRef: _create_ref,
+    DropRef: _drop_ref,
     alter_s.SetLocation: _set_location,
 }

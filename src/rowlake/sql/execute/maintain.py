@@ -1,4 +1,4 @@
-"""OPTIMIZE and VACUUM, as Delta's users type them."""
+"""OPTIMIZE and VACUUM, as Delta's users type them, and ANALYZE TABLE."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowlake.sql.tables import need_table
 from rowlake.sqltext.lexer import quote_parts
 
 if TYPE_CHECKING:
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
 
     from rowlake.lake import Lake
     from rowlake.maintain.compact.rewrite import RewriteReport
-    from rowlake.sql.statements import Optimize, Vacuum
+    from rowlake.sql.statements import AnalyzeTable, Optimize, Vacuum
+    from rowlake.table import Table
 
 # Delta's: two small files of a partition are enough, and so is a file with 5 % deleted rows.
 PACKING = {"min-input-files": "2", "delete-ratio-threshold": "0.05"}
@@ -49,12 +49,11 @@ _METRICS = pa.struct(
 _OPTIMIZED = pa.schema([pa.field("path", pa.string()), pa.field("metrics", _METRICS)])
 
 
-def optimize(lake: Lake, statement: Optimize) -> pa.Table:
+def optimize(_lake: Lake, statement: Optimize, table: Table) -> pa.Table:
     """Pack small files, or Z-order all files of the filter; return Delta's path and metrics.
 
     WHERE chooses files that may hold matching rows, by any column.
     """
-    table = need_table(lake, statement.name)
     start = time.time()
     if statement.zorder:
         columns = ", ".join(quote_parts(name) for name in statement.zorder)
@@ -96,9 +95,20 @@ def _sizes(sizes: Sequence[int]) -> dict[str, float | None]:
     }
 
 
-def vacuum(lake: Lake, statement: Vacuum) -> pa.Table:
+def vacuum(_lake: Lake, statement: Vacuum, table: Table) -> pa.Table:
     """Expire and remove files; return the table's path, or with DRY RUN those of the files."""
-    table = need_table(lake, statement.name)
     report = table.vacuum(retain_hours=statement.retain_hours, dry_run=statement.dry_run)
     paths = report.path if statement.dry_run else (table.location,)
     return pa.table({"path": pa.array(paths, pa.string())})
+
+
+def analyze(_lake: Lake, statement: AnalyzeTable, table: Table) -> None:
+    """ANALYZE TABLE: distinct values of columns, and what each partition holds."""
+    if statement.counts_only or table.handle.current_snapshot_id is None:
+        return
+    if not statement.partitions:
+        columns = statement.columns
+        named = None if columns is None else [".".join(column) for column in columns]
+        table.compute_table_stats(columns=named)
+    if table.handle.view().spec.fields and statement.columns is None:
+        table.compute_partition_stats()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import fnmatch
 import json
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from rowlake.catalog import tables as catalog_tables
 from rowlake.conditions.column_lookup import find_column
 from rowlake.errors import InvalidStatementError
+from rowlake.model.human import human_text
 from rowlake.model.names import levels_of, quoted
-from rowlake.model.schema import DOC, WRITE_DEFAULT
+from rowlake.model.schema import DOC, WRITE_DEFAULT, type_name
 from rowlake.secrets import redacted, without_passwords
 from rowlake.sql.tables import need_table
 from rowlake.sqltext.lexer import quote, quote_parts, readable, string_literal
@@ -22,6 +21,7 @@ from rowlake.sqltext.names import NameRules
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
+    from rowlake.model.partition import SortField
     from rowlake.model.schema import Schema
     from rowlake.model.table_schema import FieldType
     from rowlake.model.view import TableView
@@ -34,7 +34,7 @@ def _strings(**columns: list[str]) -> pa.Table:
     return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 
 
-def _matches(name: str, pattern: str | None) -> bool:
+def matches(name: str, pattern: str | None) -> bool:
     """`*` stands for anything and `|` for or, as in Spark's SHOW … LIKE."""
     if pattern is None:
         return True
@@ -54,12 +54,12 @@ def namespace_of(lake: Lake, name: Name | None) -> Name:
 def show_tables(lake: Lake, statement: s.ShowTables) -> pa.Table:
     """SHOW TABLES: namespace, tableName, isTemporary; Spark's temporary views last."""
     namespace = namespace_of(lake, statement.namespace)
-    found = [levels_of(name) for name in lake.tables(namespace or None)]
+    found = [levels_of(name) for name in lake.tables(namespace)]
     rows = [(quoted(name[:-1]), name[-1], False) for name in found]
     if statement.namespace is None:
         views = lake.spark.catalog.listTables()
         rows += [("", view.name, True) for view in views if view.isTemporary]
-    rows = [row for row in rows if _matches(row[1], statement.pattern)]
+    rows = [row for row in rows if matches(row[1], statement.pattern)]
     return pa.table(
         {
             "namespace": pa.array([row[0] for row in rows], pa.string()),
@@ -74,13 +74,18 @@ def show_namespaces(lake: Lake, statement: s.ShowNamespaces) -> pa.Table:
     inside = () if statement.namespace is None else namespace_of(lake, statement.namespace)
     names = [levels_of(name) for name in lake.namespaces()]
     below = [name for name in names if name[: len(inside)] == inside and name != inside]
-    kept = [quoted(name) for name in below if _matches(quoted(name), statement.pattern)]
+    kept = [quoted(name) for name in below if matches(quoted(name), statement.pattern)]
     return _strings(namespace=kept)
 
 
-def show_properties(lake: Lake, statement: s.ShowProperties) -> pa.Table:
+def show_current_namespace(lake: Lake, _statement: s.ShowCurrentNamespace) -> pa.Table:
+    """SHOW CURRENT NAMESPACE: catalog, namespace."""
+    current = quoted(lake.workspace.session.namespace)
+    return _strings(catalog=[str(lake.catalog.name)], namespace=[current])
+
+
+def show_properties(_lake: Lake, statement: s.ShowProperties, table: Table) -> pa.Table:
     """SHOW TBLPROPERTIES: key, value."""
-    table = need_table(lake, statement.name)
     found = table_properties(table)
     if statement.key is not None:
         missing = f"Table {table.name} does not have property: {statement.key}"
@@ -92,34 +97,40 @@ def show_properties(lake: Lake, statement: s.ShowProperties) -> pa.Table:
 def table_properties(table: Table) -> dict[str, str]:
     """Return the properties to show, with those that Iceberg's Spark tables add."""
     handle = table.handle
+    head = handle.current_snapshot_id
     added = {
-        "format": "iceberg/" + table.properties.get("write.format.default", "parquet"),
+        "format": f"{table.format}/{table.properties.get('write.format.default', 'parquet')}",
         "format-version": str(handle.format_version),
-        "current-snapshot-id": str(handle.current_snapshot_id or "none"),
+        "current-snapshot-id": "none" if head is None else str(head),
     }
     return {**redacted(table.properties), **added}
 
 
-def show_columns(lake: Lake, statement: s.ShowColumns) -> pa.Table:
+def show_columns(_lake: Lake, _statement: s.ShowColumns, table: Table) -> pa.Table:
     """SHOW COLUMNS: col_name."""
-    schema = need_table(lake, statement.name).handle.view().schema
+    schema = table.handle.view().schema
     return _strings(col_name=list(schema.arrow.names))
 
 
-def show_partitions(lake: Lake, statement: s.ShowPartitions) -> pa.Table:
+def show_partitions(_lake: Lake, _statement: s.ShowPartitions, table: Table) -> pa.Table:
     """SHOW PARTITIONS: partition, as a/b/c texts."""
-    table = need_table(lake, statement.name)
     found = table.inspect("partitions")
     if "partition" not in found.column_names:
         raise InvalidStatementError(f"Table {table.name} is not partitioned.")
-    rows = found["partition"].to_pylist()
-    return _strings(
-        partition=["/".join(f"{k}={_shown(v)}" for k, v in row.items()) for row in rows]
-    )
+    specs = table.handle.view().specs.values()
+    transforms = {field.name: field.transform for spec in specs for field in spec.fields}
+    values = found["partition"].combine_chunks()
+    columns = [
+        _partition_texts(field, column, transforms.get(field.name, "identity"))
+        for field, column in zip(values.type, values.flatten(), strict=True)
+    ]
+    return _strings(partition=["/".join(parts) for parts in zip(*columns, strict=True)])
 
 
-def _shown(value: Any) -> str:
-    return "null" if value is None else str(value)
+def _partition_texts(field: pa.Field, values: pa.Array, transform: str) -> list[str]:
+    """Return `name=value` for each partition, the value as in the names of folders."""
+    is_uuid = type_name(field) == "uuid"
+    return [f"{field.name}={human_text(transform, one, is_uuid=is_uuid)}" for one in values]
 
 
 # --- DESCRIBE
@@ -150,9 +161,8 @@ def transform_text(view: TableView, source_id: int, transform: str) -> str:
     return f"{kind}s({column})" if kind in ("year", "month", "day", "hour") else f"{kind}({column})"
 
 
-def describe_table(lake: Lake, statement: s.DescribeTable) -> pa.Table:
+def describe_table(lake: Lake, statement: s.DescribeTable, table: Table) -> pa.Table:
     """DESCRIBE [EXTENDED] t: col_name, data_type, comment."""
-    table = need_table(lake, statement.name)
     view = table.handle.view()
     if statement.column is not None:
         return _describe_column(lake, table, view, statement.column)
@@ -192,7 +202,7 @@ def _detail_rows(lake: Lake, table: Table) -> list[tuple[str, str, str | None]]:
         ("Name", f"{lake.catalog.name}.{table.name}", ""),
         ("Type", "MANAGED", ""),
         ("Location", without_passwords(table.location), ""),
-        ("Provider", "iceberg", ""),
+        ("Provider", table.format, ""),
         ("Table Properties", f"[{shown}]", ""),
     ]
     comment = table.properties.get("comment")
@@ -215,22 +225,9 @@ def _describe_column(lake: Lake, table: Table, view: TableView, path: Name) -> p
 
 
 def describe_history(lake: Lake, statement: s.DescribeHistory) -> pa.Table:
-    """DESCRIBE HISTORY: one row per snapshot of the current line, newest first."""
+    """DESCRIBE HISTORY: one row per commit of the current line, newest first."""
     table = need_table(lake, statement.name)
-    handle = table.handle
-    rows = list(islice(handle.ancestors(handle.current_snapshot_id), statement.limit))
-    times = [dt.datetime.fromtimestamp(row.timestamp_ms / 1000, dt.timezone.utc) for row in rows]
-    summary = [list(redacted(row.summary).items()) for row in rows]
-    return pa.table(
-        {
-            "version": pa.array([row.sequence_number for row in rows], pa.int64()),
-            "timestamp": pa.array(times, pa.timestamp("us", "UTC")),
-            "operation": pa.array([row.operation for row in rows], pa.string()),
-            "snapshot_id": pa.array([row.snapshot_id for row in rows], pa.int64()),
-            "parent_id": pa.array([row.parent_id for row in rows], pa.int64()),
-            "operation_metrics": pa.array(summary, pa.map_(pa.string(), pa.string())),
-        }
-    )
+    return table.handle.format.describe_history(table.handle, statement.limit)
 
 
 def describe_namespace(lake: Lake, statement: s.DescribeNamespace) -> pa.Table:
@@ -246,10 +243,34 @@ def describe_namespace(lake: Lake, statement: s.DescribeNamespace) -> pa.Table:
     return _strings(info_name=[row[0] for row in rows], info_value=[row[1] for row in rows])
 
 
-def show_create_table(lake: Lake, statement: s.ShowCreateTable) -> pa.Table:
+def show_create_table(_lake: Lake, _statement: s.ShowCreateTable, table: Table) -> pa.Table:
     """SHOW CREATE TABLE: createtab_stmt, which makes the table again."""
-    table = need_table(lake, statement.name)
-    return _strings(createtab_stmt=[create_text(table)])
+    return _strings(createtab_stmt=[create_text(table) + _alter_texts(table)])
+
+
+def _alter_texts(table: Table) -> str:
+    """Return statements for what CREATE TABLE cannot say: write order and identifier fields."""
+    view = table.handle.view()
+    alter = f";\nALTER TABLE {quote_parts(table.handle.identifier)}"
+    texts = []
+    if view.sort_order.fields:
+        keys = ", ".join(_sort_text(view, one) for one in view.sort_order.fields)
+        mode = table.properties.get("write.distribution-mode", "none")
+        texts.append(f"{alter} WRITE {_WRITE_WORDS.get(mode, 'LOCALLY ORDERED BY')} {keys}")
+    identifiers = [view.schema.paths[one] for one in view.schema.identifier_field_ids]
+    if identifiers:
+        named = ", ".join(map(quote_parts, identifiers))
+        texts.append(f"{alter} SET IDENTIFIER FIELDS {named}")
+    return "".join(texts) + ("\n" if texts else "")
+
+
+_WRITE_WORDS = {"range": "ORDERED BY", "hash": "DISTRIBUTED BY PARTITION LOCALLY ORDERED BY"}
+
+
+def _sort_text(view: TableView, field: SortField) -> str:
+    direction = "ASC" if field.ascending else "DESC"
+    nulls = "FIRST" if field.nulls_first else "LAST"
+    return f"{transform_text(view, field.source_id, field.transform)} {direction} NULLS {nulls}"
 
 
 def create_text(table: Table) -> str:
@@ -258,7 +279,7 @@ def create_text(table: Table) -> str:
     types = _iceberg_types(table)
     columns = [_column_text(f, types[f.name]) for f in view.schema.arrow]
     lines = [f"CREATE TABLE {quote_parts(table.handle.identifier)} (", ",\n".join(columns) + ")"]
-    lines.append("USING iceberg")
+    lines.append(f"USING {table.format}")
     parts = [f for f in view.spec.fields if f.transform != "void"]
     if parts:
         texts = [transform_text(view, f.source_id, f.transform) for f in parts]

@@ -6,6 +6,7 @@ rows have run when this returns; queries are lazy, as Spark's are.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,20 +20,24 @@ from rowlake.errors import (
     UnsupportedFeatureError,
 )
 from rowlake.model.metadata_change import TableDefinition
+from rowlake.model.names import DEFAULT_NAMESPACE
 from rowlake.model.partition import PartitionBy
+from rowlake.model.properties import FILE_FORMAT
 from rowlake.query.lookup import TableLookup
-from rowlake.query.refusals import refusing_too_complex
+from rowlake.query.refusals import plain_error, run_plainly
 from rowlake.query.run import run_query
 from rowlake.sql import statements as s
 from rowlake.sql.alter_statements import AlterTable
-from rowlake.sql.execute import show as show
+from rowlake.sql.execute import cached, detail, show, views
 from rowlake.sql.execute.alter import alter_table
 from rowlake.sql.execute.defaults import defaults_of
+from rowlake.sql.execute.foreign import refuse_foreign
 from rowlake.sql.execute.insert import insert
-from rowlake.sql.execute.maintain import optimize, vacuum
+from rowlake.sql.execute.maintain import analyze, optimize, vacuum
 from rowlake.sql.parse.statement import parse
 from rowlake.sql.procedures.call import call, is_foreign
-from rowlake.sql.tables import find_table, need_table, new_name
+from rowlake.sql.tables import need_table, new_name
+from rowlake.sqltext.first_words import validate_first_word
 from rowlake.sqltext.identifiers import with_identifiers
 from rowlake.sqltext.lexer import readable
 from rowlake.sqltext.parameters import with_named_arguments
@@ -52,27 +57,28 @@ if TYPE_CHECKING:
 
 def execute(lake: Lake, statement: str, args: Any = None) -> Any:
     """Run one statement; return a DataFrame (without columns where there is nothing to say)."""
-    with refusing_too_complex():
+    with run_plainly(lake.workspace, statement):
         return _executed(lake, statement, args)
 
 
 def _executed(lake: Lake, statement: str, args: Any) -> Any:
     if isinstance(statement, str):
         statement = with_identifiers(statement, args)
-    parsed = parse(statement)
+    parsed = _parsed(statement)
     if isinstance(parsed, (s.Query, s.Passthrough)):
-        return run_query(TableLookup(lake.workspace), statement, args)
-    if isinstance(parsed, s.CreateTempView):
-        return _create_view(lake, parsed, args)
+        found = run_query(TableLookup(lake.workspace), statement, args)
+        return lake.engine.raising_plainly(found, partial(plain_error, text=statement))
+    if type(parsed) in _WITH_TEXT:
+        _WITH_TEXT[type(parsed)](lake, parsed, statement, args)
+        return nothing(lake)
     if isinstance(parsed, s.Insert):
         return _inserted(lake, parsed, statement, args)
     if isinstance(parsed, s.CreateTable):
         return _create_table(lake, parsed, args)
     if isinstance(parsed, (Delete, Update, Merge, Explain)):
         return _row_level(lake, parsed, statement, args)
-    name = getattr(parsed, "name", None)
-    if isinstance(parsed, _OF_TABLES) and name and _is_foreign(TableLookup(lake.workspace), name):
-        return run_query(TableLookup(lake.workspace), statement, args)
+    if type(parsed) in _OF_TABLES:
+        return _of_table(lake, parsed, statement, args)
     if isinstance(parsed, s.Call) and is_foreign(lake, parsed):
         return run_query(TableLookup(lake.workspace), statement, args)
     handler = _HANDLERS.get(type(parsed))
@@ -82,23 +88,31 @@ def _executed(lake: Lake, statement: str, args: Any) -> Any:
     return nothing(lake) if found is None else lake.engine.from_arrow(found)
 
 
-_OF_TABLES = (
-    AlterTable,
-    s.DropTable,
-    s.ShowCreateTable,
-    s.ShowProperties,
-    s.ShowColumns,
-    s.ShowPartitions,
-    s.DescribeTable,
-    s.Truncate,
-    s.Optimize,
-    s.Vacuum,
-)
+def _parsed(statement: str) -> Any:
+    """Return what a statement asks for; what no statement begins with is refused without Spark."""
+    parsed = parse(statement)
+    if isinstance(parsed, s.Passthrough):
+        validate_first_word(statement)
+    return parsed
+
+
+def _of_table(lake: Lake, parsed: Any, text: str, args: Any) -> Any:
+    """Run a statement on one table, which is looked up once; Spark's tables are left to Spark."""
+    lookup = TableLookup(lake.workspace)
+    view = lookup.view(parsed.name)
+    if view is not None and view.shown is None:
+        return lake.engine.from_arrow(views.describe_view(lookup, parsed))
+    if _is_foreign(lookup, parsed.name):
+        return run_query(lookup, text, args)
+    if isinstance(parsed, s.DropTable) and parsed.if_exists and lookup.stored(parsed.name) is None:
+        return nothing(lake)
+    found = _OF_TABLES[type(parsed)](lake, parsed, need_table(lake, parsed.name, lookup))
+    return nothing(lake) if found is None else lake.engine.from_arrow(found)
 
 
 def nothing(lake: Lake) -> Any:
     """Return a DataFrame without rows and columns, as Spark's commands do."""
-    return lake.spark.range(0).select()
+    return lake.engine.from_arrow(pa.table({}))
 
 
 def _is_foreign(lookup: TableLookup, name: Name) -> bool:
@@ -108,16 +122,6 @@ def _is_foreign(lookup: TableLookup, name: Name) -> bool:
     if len(name) > 2:
         return False
     return bool(lookup.workspace.spark.catalog.tableExists(".".join(f"`{part}`" for part in name)))
-
-
-def _create_view(lake: Lake, statement: s.CreateTempView, args: Any) -> Any:
-    frame = run_query(TableLookup(lake.workspace), statement.query, args)
-    if statement.columns:
-        frame = frame.toDF(*statement.columns)
-    kind = "GlobalTempView" if statement.is_global else "TempView"
-    verb = "createOrReplace" if statement.replace else "create"
-    getattr(frame, verb + kind)(statement.name[-1])
-    return nothing(lake)
 
 
 def _inserted(lake: Lake, statement: s.Insert, text: str, args: Any) -> Any:
@@ -133,14 +137,15 @@ def _inserted(lake: Lake, statement: s.Insert, text: str, args: Any) -> Any:
 def _row_level(lake: Lake, parsed: Delete | Update | Merge | Explain, text: str, args: Any) -> Any:
     changed = parsed.statement if isinstance(parsed, Explain) else parsed
     lookup = TableLookup(lake.workspace)
-    if _is_foreign(lookup, changed.name):
-        return run_query(lookup, text, args)
+    refuse_foreign(lookup, changed)
     named, args = with_named_arguments(text, args)
     again = parsed if named == text else parse(named)
     parsed = again if isinstance(again, (Delete, Update, Merge, Explain)) else parsed
     if isinstance(parsed, Explain):
-        plan = explain_rows(lookup, parsed.statement, args)
-        return lake.engine.from_arrow(pa.table({"plan": [str(plan)]}))
+        shown = [str(explain_rows(lookup, parsed.statement, args))]
+        if parsed.analyze:
+            shown.append(str(change_rows(lookup, parsed.statement, args)[1]))
+        return lake.engine.from_arrow(pa.table({"plan": ["\n\n".join(shown)]}))
     _, result = change_rows(lookup, parsed, args)
     return counts(lake, result)
 
@@ -149,8 +154,9 @@ def plan_of(lake: Lake, statement: str) -> Plan | None:
     """Return what EXPLAIN says of a row-level statement; None where it is one for Spark."""
     parsed = parse(with_identifiers(statement, None))
     lookup = TableLookup(lake.workspace)
-    if not isinstance(parsed, Explain) or _is_foreign(lookup, parsed.statement.name):
+    if not isinstance(parsed, Explain) or parsed.analyze:
         return None
+    refuse_foreign(lookup, parsed.statement)
     return explain_rows(lookup, parsed.statement)
 
 
@@ -192,6 +198,7 @@ def _made(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) -> T
         properties=layout.properties,
         location=layout.location,
         comment=layout.comment,
+        format=layout.format,
         if_not_exists=statement.if_not_exists,
         replace=statement.mode != "create",
     )
@@ -213,6 +220,7 @@ def _layout(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) ->
         properties=statement.properties,
         location=statement.location,
         comment=statement.comment,
+        format=statement.format,
     )
 
 
@@ -233,27 +241,39 @@ def _create_like(lake: Lake, statement: s.CreateTableLike) -> None:
     text = show.create_text(source)
     parsed = parse(text)
     if isinstance(parsed, s.CreateTable):
+        given = {} if statement.file_format is None else {FILE_FORMAT: statement.file_format}
         like = s.CreateTable(
             statement.name,
             parsed.columns,
             parsed.partition_by,
-            parsed.properties,
+            {**parsed.properties, **given},
             comment=parsed.comment,
             if_not_exists=statement.if_not_exists,
         )
         _made(lake, like, like.columns or ())
 
 
-def _drop_table(lake: Lake, statement: s.DropTable) -> None:
-    table = find_table(lake, statement.name)
-    if table is not None:
-        lake.drop_table(table.handle.identifier, purge=statement.purge)
-    elif not statement.if_exists:
-        need_table(lake, statement.name)
+def _comment_on(lake: Lake, statement: s.CommentOn) -> None:
+    if statement.of_namespace:
+        name = show.namespace_of(lake, statement.name)
+        catalog_tables.ensure_default(lake.catalog, name)
+        given = {} if statement.comment is None else {"comment": statement.comment}
+        removed = {"comment"} if statement.comment is None else None
+        lake.catalog.update_namespace_properties(name, removals=removed, updates=given)
+        return
+    table = need_table(lake, statement.name)
+    if statement.comment is not None:
+        table.set_properties({"comment": statement.comment})
+    elif "comment" in table.properties:
+        table.unset_properties(["comment"])
 
 
-def _truncate(lake: Lake, statement: s.Truncate) -> None:
-    need_table(lake, statement.name).truncate()
+def _drop_table(lake: Lake, statement: s.DropTable, table: Table) -> None:
+    lake.drop_table(table.identifier, purge=statement.purge)
+
+
+def _truncate(_lake: Lake, _statement: s.Truncate, table: Table) -> None:
+    table.truncate()
 
 
 # --- namespaces
@@ -279,13 +299,14 @@ def _drop_namespace(lake: Lake, statement: s.DropNamespace) -> None:
 
 def _alter_namespace(lake: Lake, statement: s.AlterNamespace) -> None:
     name = show.namespace_of(lake, statement.name)
+    catalog_tables.ensure_default(lake.catalog, name)
     lake.catalog.update_namespace_properties(name, updates=dict(statement.properties))
 
 
 def _use(lake: Lake, statement: s.Use) -> None:
     name = statement.name
     if len(name) == 1 and name[0].lower() == str(lake.catalog.name).lower():
-        lake.workspace.session.namespace = ()
+        lake.workspace.session.namespace = DEFAULT_NAMESPACE
         return
     name = show.namespace_of(lake, name)
     if not catalog_tables.namespace_exists(lake.catalog, name):
@@ -293,25 +314,43 @@ def _use(lake: Lake, statement: s.Use) -> None:
     lake.workspace.session.namespace = name
 
 
-_HANDLERS: dict[type, Callable[[Any, Any], pa.Table | None]] = {
+_OF_TABLES: dict[type, Callable[[Any, Any, Any], pa.Table | None]] = {
     AlterTable: alter_table,
-    s.AlterNamespace: _alter_namespace,
-    s.Call: call,
-    s.CreateNamespace: _create_namespace,
-    s.CreateTableLike: _create_like,
-    s.DescribeHistory: show.describe_history,
-    s.DescribeNamespace: show.describe_namespace,
+    s.AnalyzeTable: analyze,
     s.DescribeTable: show.describe_table,
-    s.DropNamespace: _drop_namespace,
     s.DropTable: _drop_table,
     s.Optimize: optimize,
     s.ShowColumns: show.show_columns,
     s.ShowCreateTable: show.show_create_table,
-    s.ShowNamespaces: show.show_namespaces,
     s.ShowPartitions: show.show_partitions,
     s.ShowProperties: show.show_properties,
-    s.ShowTables: show.show_tables,
     s.Truncate: _truncate,
-    s.Use: _use,
     s.Vacuum: vacuum,
+}
+_WITH_TEXT: dict[type, Callable[[Any, Any, str, Any], None]] = {
+    s.AlterView: views.alter_view,
+    s.CacheTable: cached.cache_table,
+    s.ClearCache: cached.clear_cache,
+    s.CreateTempView: views.create_temp_view,
+    s.CreateView: views.create_view,
+    s.DropView: views.drop_view,
+    s.RefreshTable: cached.refresh_table,
+    s.RenameView: views.rename_view,
+    s.UncacheTable: cached.uncache_table,
+}
+_HANDLERS: dict[type, Callable[[Any, Any], pa.Table | None]] = {
+    s.AlterNamespace: _alter_namespace,
+    s.Call: call,
+    s.CommentOn: _comment_on,
+    s.CreateNamespace: _create_namespace,
+    s.CreateTableLike: _create_like,
+    s.DescribeHistory: show.describe_history,
+    s.DescribeDetail: detail.describe_detail,
+    s.DescribeNamespace: show.describe_namespace,
+    s.DropNamespace: _drop_namespace,
+    s.ShowCurrentNamespace: show.show_current_namespace,
+    s.ShowNamespaces: show.show_namespaces,
+    s.ShowTables: show.show_tables,
+    s.ShowViews: views.show_views,
+    s.Use: _use,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rowlake.model.metadata_change import SetProperties, UnsetProperties
 from rowlake.sql.alter_statements import (
     AddColumns,
     AddPartitionField,
@@ -20,12 +21,11 @@ from rowlake.sql.alter_statements import (
     ReplacePartitionField,
     SetIdentifierFields,
     SetLocation,
-    SetProperties,
     SetWriteOrder,
-    UnsetProperties,
 )
 from rowlake.sql.parse.create import NAMESPACE_WORDS
 from rowlake.sql.parse.refs import take_create_ref, take_drop_ref
+from rowlake.sql.parse.views import parse_alter_view
 from rowlake.sql.statements import AlterNamespace, Passthrough, Statement
 from rowlake.sqltext.cursor import Cursor, properties, property_key
 from rowlake.sqltext.lexer import TokenKind
@@ -36,8 +36,10 @@ _REFS = ("BRANCH", "TAG")
 
 
 def parse_alter(cursor: Cursor) -> Statement:
-    """ALTER TABLE or ALTER NAMESPACE; the rest is Spark's."""
+    """ALTER TABLE, VIEW or NAMESPACE; the rest is Spark's."""
     cursor.expect("ALTER")
+    if cursor.accept("VIEW"):
+        return parse_alter_view(cursor)
     if cursor.accept_one(*NAMESPACE_WORDS):
         return _alter_namespace(cursor)
     if not cursor.accept("TABLE"):
@@ -148,7 +150,7 @@ def _take_replace(cursor: Cursor) -> AlterAction:
         return ReplacePartitionField(old, take_partition_term(cursor, named=True))
     kind = cursor.accept_one(*_REFS)
     if kind:
-        return take_create_ref(cursor, kind.lower(), "replace")
+        return take_create_ref(cursor, kind.lower(), create=False, replace=True)
     cursor.expect("COLUMNS")
     cursor.expect_symbol("(")
     columns = [take_field_rest(cursor, cursor.name("the name of a column"))]
@@ -159,8 +161,8 @@ def _take_replace(cursor: Cursor) -> AlterAction:
 
 
 def _take_create(cursor: Cursor) -> AlterAction:
-    mode = "create or replace" if cursor.accept("OR", "REPLACE") else "create"
-    return take_create_ref(cursor, cursor.expect_one(*_REFS).lower(), mode)
+    replaces = cursor.accept("OR", "REPLACE")
+    return take_create_ref(cursor, cursor.expect_one(*_REFS).lower(), replace=replaces)
 
 
 def _take_set(cursor: Cursor) -> AlterAction:
@@ -174,18 +176,19 @@ def _take_set(cursor: Cursor) -> AlterAction:
 
 def _take_unset(cursor: Cursor) -> AlterAction:
     cursor.expect("TBLPROPERTIES")
-    if_exists = cursor.if_exists()
+    cursor.if_exists()  # names that the table does not have are no error
     cursor.expect_symbol("(")
     keys = [property_key(cursor)]
     while cursor.accept_symbol(","):
         keys.append(property_key(cursor))
     cursor.expect_symbol(")")
-    return UnsetProperties(tuple(keys), if_exists)
+    return UnsetProperties(tuple(keys))
 
 
 def _take_write(cursor: Cursor) -> AlterAction:
-    """WRITE …: ordered means range-distributed, locally or not ordered not at all."""
-    by_partition, local = False, False
+    """WRITE …: ordered distributes by range, unordered not at all, locally leaves the mode."""
+    by_partition = False
+    mode: str | None = None
     order: tuple[SortTerm, ...] | None = None
     start = cursor.current
     while not cursor.at_end():
@@ -194,16 +197,14 @@ def _take_write(cursor: Cursor) -> AlterAction:
         elif order is not None:
             cursor.expected("the end of the statement")
         elif cursor.accept("UNORDERED"):
-            local, order = True, ()
+            mode, order = "none", ()
         else:
-            local = cursor.accept("LOCALLY")
+            mode = None if cursor.accept("LOCALLY") else "range"
             cursor.expect("ORDERED", "BY")
             order = take_sort_terms(cursor)
     if order is None and not by_partition:
         cursor.fail("Expected DISTRIBUTED BY PARTITION, ORDERED BY or UNORDERED", start)
-    if by_partition:
-        return SetWriteOrder("hash", order or ())
-    return SetWriteOrder("none" if local else "range", order or ())
+    return SetWriteOrder("hash" if by_partition else mode, order or ())
 
 
 def _take_column_changes(cursor: Cursor) -> tuple[AlterAction, ...]:

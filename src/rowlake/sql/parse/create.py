@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rowlake.catalog.formats import path_in
+from rowlake.model.properties import FILE_FORMAT
 from rowlake.secrets import redacted_repr
+from rowlake.sql.parse.views import SPARK_CATALOG, parse_drop_view, parse_temp_view, parse_view
 from rowlake.sql.statements import (
     CreateNamespace,
     CreateTable,
     CreateTableLike,
-    CreateTempView,
     DropNamespace,
     DropTable,
     Passthrough,
@@ -22,11 +24,13 @@ from rowlake.sqltext.types import Field, take_field_rest
 
 NAMESPACE_WORDS = ("NAMESPACE", "SCHEMA", "DATABASE")
 QUERY_WORDS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
-_LAKE_PROVIDERS = ("iceberg", "rowlake")
+_LAKE_PROVIDERS = ("iceberg", "rowlake", "delta")
+_DELTA = "delta"
+_FILE_FORMATS = ("parquet", "orc", "avro")
 
 
 def parse_create(cursor: Cursor) -> Statement:
-    """CREATE …; what is not a lake table, a namespace or a temporary view is Spark's."""
+    """CREATE …; what is not a table, a view or a namespace is Spark's."""
     cursor.expect("CREATE")
     replace = cursor.accept("OR", "REPLACE")
     if not replace and cursor.accept_one(*NAMESPACE_WORDS):
@@ -35,7 +39,9 @@ def parse_create(cursor: Cursor) -> Statement:
     if cursor.accept_one("TEMPORARY", "TEMP"):
         if not cursor.accept("VIEW"):
             return Passthrough(cursor.text)
-        return _create_temp_view(cursor, replace=replace, is_global=is_global)
+        return parse_temp_view(cursor, replace=replace, is_global=is_global)
+    if cursor.accept("VIEW"):
+        return parse_view(cursor, replace=replace)
     if not cursor.accept("TABLE"):
         return Passthrough(cursor.text)
     return _create_table(cursor, "create or replace" if replace else "create")
@@ -72,9 +78,12 @@ def _create_table(cursor: Cursor, mode: str) -> Statement:
         clauses.columns = _take_columns(cursor)
     while _take_clause(cursor, clauses):
         pass
-    provider = (clauses.provider or "iceberg").lower()
-    if clauses.foreign or provider not in _LAKE_PROVIDERS:
+    if clauses.foreign or _is_sparks(name, clauses.provider):
         return Passthrough(cursor.text)
+    if path_in(name) is not None:
+        _validate_provider(cursor, name, clauses.provider)
+    else:
+        _choose_file_format(cursor, clauses)
     query, position = _take_query(cursor)
     return CreateTable(
         name,
@@ -87,15 +96,45 @@ def _create_table(cursor: Cursor, mode: str) -> Statement:
         if_not_exists,
         query,
         position,
+        format=_DELTA if (clauses.provider or "").lower() == _DELTA else "",
     )
+
+
+def _is_sparks(name: tuple[str, ...], provider: str | None) -> bool:
+    """Return whether a table is one of Spark's: by its catalog, or by a format that no lake has.
+
+    `USING parquet`, `orc` and `avro` are Iceberg tables of such files, as in Iceberg's catalogs.
+    """
+    if name[0].lower() == SPARK_CATALOG:
+        return True
+    if path_in(name) is not None:
+        return False
+    return (provider or "iceberg").lower() not in (*_LAKE_PROVIDERS, *_FILE_FORMATS)
+
+
+def _validate_provider(cursor: Cursor, name: tuple[str, ...], provider: str | None) -> None:
+    if provider is not None and provider.lower() != name[0].lower():
+        cursor.fail(f"USING {provider} contradicts the format of the path, {name[0]}")
+
+
+def _choose_file_format(cursor: Cursor, clauses: _Clauses) -> None:
+    """Make `USING orc` the table's file format."""
+    wanted = (clauses.provider or "").lower()
+    if wanted not in _FILE_FORMATS:
+        return
+    given = clauses.properties.setdefault(FILE_FORMAT, wanted)
+    if given.lower() != wanted:
+        cursor.fail(f"USING {wanted} contradicts the table property {FILE_FORMAT}={given}")
 
 
 def _create_like(cursor: Cursor, name: tuple[str, ...], if_not_exists: bool) -> Statement:
     source = cursor.dotted_name("the name of a table")
-    if cursor.accept("USING") and cursor.name().lower() not in _LAKE_PROVIDERS:
+    provider = cursor.name("a table format") if cursor.accept("USING") else None
+    if _is_sparks(name, provider):
         return Passthrough(cursor.text)
     cursor.expect_end()
-    return CreateTableLike(name, source, if_not_exists)
+    wanted = (provider or "").lower()
+    return CreateTableLike(name, source, if_not_exists, wanted if wanted in _FILE_FORMATS else None)
 
 
 def _take_query(cursor: Cursor) -> tuple[str | None, int]:
@@ -141,6 +180,11 @@ def _take_clause(cursor: Cursor, clauses: _Clauses) -> bool:
         _take_partitioning(cursor, clauses)
     elif cursor.accept("CLUSTERED", "BY"):
         _take_buckets(cursor, clauses)
+    elif cursor.at_words("CLUSTER", "BY"):
+        cursor.fail(
+            "Iceberg tables have no CLUSTER BY: create the table without it, then ALTER TABLE … "
+            "WRITE ORDERED BY the columns"
+        )
     elif cursor.at_words("STORED") or cursor.at_words("ROW", "FORMAT"):
         clauses.foreign = True
         return False
@@ -196,26 +240,8 @@ def _create_namespace(cursor: Cursor) -> Statement:
     return CreateNamespace(name, if_not_exists, comment, location, found)
 
 
-def _create_temp_view(cursor: Cursor, *, replace: bool, is_global: bool) -> Statement:
-    if cursor.if_not_exists():
-        return Passthrough(cursor.text)
-    name = cursor.dotted_name("the name of a view")
-    columns: list[str] = []
-    if cursor.accept_symbol("("):
-        columns.append(cursor.name("a column"))
-        while cursor.accept_symbol(","):
-            columns.append(cursor.name("a column"))
-        if not cursor.accept_symbol(")"):
-            return Passthrough(cursor.text)
-    if cursor.accept("COMMENT"):
-        cursor.string("a comment")
-    if not cursor.accept("AS"):
-        return Passthrough(cursor.text)
-    return CreateTempView(name, cursor.rest(), tuple(columns), replace, is_global)
-
-
 def parse_drop(cursor: Cursor) -> Statement:
-    """DROP TABLE | NAMESPACE; the rest is Spark's."""
+    """DROP TABLE | VIEW | NAMESPACE; the rest is Spark's."""
     cursor.expect("DROP")
     if cursor.accept_one(*NAMESPACE_WORDS):
         if_exists = cursor.if_exists()
@@ -223,6 +249,8 @@ def parse_drop(cursor: Cursor) -> Statement:
         cascade = cursor.accept_one("RESTRICT", "CASCADE") == "CASCADE"
         cursor.expect_end()
         return DropNamespace(name, if_exists, cascade)
+    if cursor.accept("VIEW"):
+        return parse_drop_view(cursor)
     if not cursor.accept("TABLE"):
         return Passthrough(cursor.text)
     if_exists = cursor.if_exists()

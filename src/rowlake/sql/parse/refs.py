@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowlake.sql.alter_statements import CreateRef, DropRef
+from rowlake.model.metadata_change import CreateRef, DropRef, Retention
 
 if TYPE_CHECKING:
     from rowlake.sqltext.cursor import Cursor
@@ -15,10 +15,10 @@ _UNITS = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000}
 def take_drop_ref(cursor: Cursor, kind: str) -> DropRef:
     """Take `[IF EXISTS] name`."""
     if_exists = cursor.if_exists()
-    return DropRef(kind, cursor.name(f"the name of a {kind}"), if_exists)
+    return DropRef(cursor.name(f"the name of a {kind}"), if_exists, kind)
 
 
-def take_create_ref(cursor: Cursor, kind: str, mode: str) -> CreateRef:
+def take_create_ref(cursor: Cursor, kind: str, *, replace: bool, create: bool = True) -> CreateRef:
     """Take the name and the options of a branch or tag."""
     if_not_exists = cursor.if_not_exists()
     ref = cursor.name(f"the name of a {kind}")
@@ -28,7 +28,8 @@ def take_create_ref(cursor: Cursor, kind: str, mode: str) -> CreateRef:
     if cursor.accept("RETAIN"):
         age = cursor.integer() * _take_unit(cursor)
     keep, snapshot_age = _take_retention(cursor) if kind == "branch" else (None, None)
-    return CreateRef(kind, ref, mode, if_not_exists, snapshot_id, age, keep, snapshot_age)
+    retention = Retention(age, snapshot_age, keep)
+    return CreateRef(ref, kind, snapshot_id, retention, replace, if_not_exists, create)
 
 
 def _take_retention(cursor: Cursor) -> tuple[int | None, int | None]:

@@ -27,6 +27,7 @@ from rowlake.dml.operations import (
     qualifiers,
 )
 from rowlake.sqltext.cursor import Cursor, take_value
+from rowlake.sqltext.expression_end import CLAUSES_AFTER_WHERE
 from rowlake.sqltext.lexer import TokenKind, quote, readable
 
 if TYPE_CHECKING:
@@ -48,38 +49,83 @@ def parse_row_level(cursor: Cursor, with_clause: str = "") -> Delete | Update | 
     return _update(cursor, with_clause) if verb == "UPDATE" else _merge(cursor, with_clause)
 
 
-def _delete(cursor: Cursor, with_clause: str) -> Delete:
+def _delete(cursor: Cursor, with_clause: str) -> Delete | Merge:
     cursor.expect("FROM")
-    name, alias = _take_target(cursor, "DELETE", "WHERE")
+    name, alias = _take_target(cursor, "DELETE", "WHERE", "USING")
+    if cursor.accept("USING"):
+        clause = Clause(When.MATCHED, Action.DELETE)
+        return _of_matches(cursor, name, alias, clause, with_clause)
     return Delete(name, alias, _take_where(cursor), with_clause)
 
 
-def _update(cursor: Cursor, with_clause: str) -> Update:
+def _update(cursor: Cursor, with_clause: str) -> Update | Merge:
     name, alias = _take_target(cursor, "UPDATE", "SET")
     cursor.expect("SET")
+    if _has_from(cursor):
+        assignments = take_assignments(cursor, qualifiers(name, alias), "FROM")
+        cursor.expect("FROM")
+        clause = Clause(When.MATCHED, Action.UPDATE, None, assignments)
+        return _of_matches(cursor, name, alias, clause, with_clause)
     assignments = take_assignments(cursor, qualifiers(name, alias), "WHERE")
     return Update(name, assignments, alias, _take_where(cursor), with_clause)
 
 
+def _has_from(cursor: Cursor) -> bool:
+    """Return whether FROM follows the assignments of UPDATE; IS DISTINCT FROM is an operator."""
+    depth, ahead = 0, 0
+    while cursor.peek(ahead).kind is not TokenKind.END:
+        token = cursor.peek(ahead)
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0 and token.word == "WHERE":
+            return False
+        if depth == 0 and token.word == "FROM" and cursor.peek(ahead - 1).word != "DISTINCT":
+            return True
+        ahead += 1
+    return False
+
+
+def _of_matches(
+    cursor: Cursor, name: Name, alias: str | None, clause: Clause, with_clause: str
+) -> Merge:
+    """Take `source WHERE condition` of UPDATE … FROM or DELETE … USING: a MERGE of one clause."""
+    source, source_alias = take_source(cursor, "WHERE")
+    if not cursor.at_words("WHERE"):
+        verb = clause.action.value.upper()
+        cursor.fail(
+            f"One table, view or query in brackets and WHERE must follow; write any other {verb} "
+            f"as MERGE INTO {readable(name)} USING (SELECT …) AS s ON … WHEN MATCHED THEN {verb} …"
+        )
+    return Merge(
+        name,
+        source,
+        _take_where(cursor) or "",
+        (clause,),
+        alias,
+        source_alias,
+        with_clause=with_clause,
+    )
+
+
 def _take_where(cursor: Cursor) -> str | None:
-    where = cursor.skip_expression() if cursor.accept("WHERE") else None
+    where = cursor.skip_expression(*CLAUSES_AFTER_WHERE) if cursor.accept("WHERE") else None
     cursor.expect_end()
     return where
 
 
-def _take_target(cursor: Cursor, verb: str, follows: str) -> tuple[Name, str | None]:
+def _take_target(cursor: Cursor, verb: str, *follows: str) -> tuple[Name, str | None]:
     name = cursor.dotted_name(_TABLE)
-    alias = _take_alias(cursor, follows)
+    alias = _take_alias(cursor, *follows)
     if cursor.at_symbol("("):
         cursor.fail(f"The target of {verb} cannot give its columns other names")
     return name, alias
 
 
-def _take_alias(cursor: Cursor, follows: str) -> str | None:
-    """Take `[AS] alias`; the keyword that follows is an alias only after AS."""
+def _take_alias(cursor: Cursor, *follows: str) -> str | None:
+    """Take `[AS] alias`; the keywords that may follow are an alias only after AS."""
     if cursor.accept("AS"):
         return cursor.name("an alias")
-    return cursor.name() if cursor.current.is_name and not cursor.at_words(follows) else None
+    is_alias = cursor.current.is_name and cursor.current.word not in follows
+    return cursor.name() if is_alias else None
 
 
 # --- assignments
@@ -125,56 +171,59 @@ def _merge(cursor: Cursor, with_clause: str) -> Merge:
     return Merge(name, source, condition, clauses, alias, source_alias, evolves, with_clause)
 
 
-def take_source(cursor: Cursor) -> tuple[str, str | None]:
-    """Take the source of MERGE and its alias; what is more than a name becomes a query."""
+def take_source(cursor: Cursor, follows: str = "ON") -> tuple[str, str | None]:
+    """Take the source of MERGE and its alias; what is more than a name becomes a query.
+
+    `follows` is the keyword that comes next.
+    """
     first = cursor.current
     if cursor.at_symbol("("):
         query = cursor.bracketed()
-        return query, _take_source_alias(cursor) or UNNAMED_SOURCE
+        return query, _take_source_alias(cursor, follows) or UNNAMED_SOURCE
     if cursor.accept("VALUES"):
-        _skip_rows(cursor)
-        return _selected(cursor, first, UNNAMED_SOURCE)
+        _skip_rows(cursor, follows)
+        return _selected(cursor, first, UNNAMED_SOURCE, follows)
     name = cursor.dotted_name("a table, a view or a query in brackets")
     if cursor.at_symbol("("):
         cursor.bracketed()
-        return _selected(cursor, first, UNNAMED_SOURCE)
+        return _selected(cursor, first, UNNAMED_SOURCE, follows)
     if cursor.at_words("FOR") or (cursor.current.word in _TRAVEL and cursor.peek().word == "AS"):
-        _skip_travel(cursor)
-        return _selected(cursor, first, name[-1])
-    return _text(cursor, first), _take_source_alias(cursor)
+        _skip_travel(cursor, follows)
+        return _selected(cursor, first, name[-1], follows)
+    return _text(cursor, first), _take_source_alias(cursor, follows)
 
 
-def _take_source_alias(cursor: Cursor) -> str | None:
-    alias = _take_alias(cursor, "ON")
+def _take_source_alias(cursor: Cursor, follows: str) -> str | None:
+    alias = _take_alias(cursor, follows)
     if alias and cursor.at_symbol("("):
         cursor.fail("The source of MERGE cannot give its columns other names; use a query")
     return alias
 
 
-def _skip_rows(cursor: Cursor) -> None:
+def _skip_rows(cursor: Cursor, follows: str) -> None:
     while True:
         if cursor.at_symbol("("):
             cursor.bracketed()
         else:
-            cursor.skip_expression("AS", "ON")
+            cursor.skip_expression("AS", follows)
         if not cursor.accept_symbol(","):
             return
 
 
-def _skip_travel(cursor: Cursor) -> None:
+def _skip_travel(cursor: Cursor, follows: str) -> None:
     cursor.accept("FOR")
     cursor.expect_one(*_TRAVEL)
     cursor.expect("AS", "OF")
     if cursor.current.kind in (TokenKind.STRING, TokenKind.NUMBER):
         cursor.advance()
     else:
-        cursor.skip_expression("AS", "ON")
+        cursor.skip_expression("AS", follows)
 
 
-def _selected(cursor: Cursor, first: Token, unnamed: str) -> tuple[str, str]:
+def _selected(cursor: Cursor, first: Token, unnamed: str, follows: str) -> tuple[str, str]:
     """Return a relation as a query, in which an alias may also name the columns."""
     relation = _text(cursor, first)
-    alias = _take_alias(cursor, "ON") or unnamed
+    alias = _take_alias(cursor, follows) or unnamed
     columns = ""
     if cursor.at_symbol("("):
         columns = f" AS {quote(alias)}{cursor.bracketed()}"

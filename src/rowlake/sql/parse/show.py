@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 from rowlake.sql.parse.create import NAMESPACE_WORDS, QUERY_WORDS
 from rowlake.sql.statements import (
+    DescribeDetail,
     DescribeHistory,
     DescribeNamespace,
     DescribeTable,
     Passthrough,
     ShowColumns,
     ShowCreateTable,
+    ShowCurrentNamespace,
     ShowNamespaces,
     ShowPartitions,
     ShowProperties,
     ShowTables,
+    ShowViews,
     Statement,
     Use,
 )
@@ -27,12 +30,16 @@ if TYPE_CHECKING:
 
 
 def parse_show(cursor: Cursor) -> Statement:
-    """SHOW TABLES | NAMESPACES | CREATE TABLE | TBLPROPERTIES | COLUMNS | PARTITIONS."""
+    """SHOW of tables, views, namespaces, and of what a table has; the rest is Spark's."""
     cursor.expect("SHOW")
     if cursor.accept("TABLES"):
         return _finished(cursor, ShowTables(_take_namespace(cursor), _take_pattern(cursor)))
     if cursor.accept_one("NAMESPACES", "SCHEMAS", "DATABASES"):
         return _finished(cursor, ShowNamespaces(_take_namespace(cursor), _take_pattern(cursor)))
+    if cursor.accept("VIEWS"):
+        return _finished(cursor, ShowViews(_take_namespace(cursor), _take_pattern(cursor)))
+    if cursor.accept("CURRENT") and cursor.accept_one(*NAMESPACE_WORDS):
+        return _finished(cursor, ShowCurrentNamespace())
     if cursor.accept("CREATE", "TABLE"):
         return _finished(cursor, ShowCreateTable(cursor.dotted_name("the name of a table")))
     if cursor.accept("TBLPROPERTIES"):
@@ -73,12 +80,15 @@ def _show_properties(cursor: Cursor) -> Statement:
 
 
 def parse_describe(cursor: Cursor) -> Statement:
-    """DESCRIBE [TABLE] [EXTENDED] t [column] | HISTORY t | NAMESPACE ns."""
+    """DESCRIBE [TABLE] [EXTENDED] t [column] | HISTORY t | DETAIL t | NAMESPACE ns."""
     cursor.expect_one("DESCRIBE", "DESC")
     if cursor.accept("HISTORY"):
         name = cursor.dotted_name("the name of a table")
         limit = cursor.integer() if cursor.accept("LIMIT") else None
         return _finished(cursor, DescribeHistory(name, limit))
+    if cursor.current.word == "DETAIL" and cursor.peek().is_name:
+        cursor.advance()
+        return _finished(cursor, DescribeDetail(cursor.dotted_name("the name of a table")))
     if cursor.current.word in NAMESPACE_WORDS and cursor.peek().is_name:
         cursor.advance()
         extended = cursor.accept("EXTENDED")

@@ -14,8 +14,11 @@ from rowlake.sql.parse.alter import parse_alter
 from rowlake.sql.parse.create import QUERY_WORDS, parse_create, parse_drop, parse_replace
 from rowlake.sql.parse.row_level import parse_row_level
 from rowlake.sql.parse.show import parse_describe, parse_show, parse_use
+from rowlake.sql.parse.views import parse_cache, parse_clear, parse_refresh, parse_uncache
 from rowlake.sql.parse.write import (
+    parse_analyze,
     parse_call,
+    parse_comment,
     parse_explain,
     parse_insert,
     parse_optimize,
@@ -48,6 +51,12 @@ _PARSERS: dict[str, Callable[[Cursor], Statement]] = {
     "OPTIMIZE": parse_optimize,
     "VACUUM": parse_vacuum,
     "CALL": parse_call,
+    "ANALYZE": parse_analyze,
+    "COMMENT": parse_comment,
+    "CACHE": parse_cache,
+    "UNCACHE": parse_uncache,
+    "CLEAR": parse_clear,
+    "REFRESH": parse_refresh,
 }
 
 

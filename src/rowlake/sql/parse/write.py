@@ -1,15 +1,18 @@
-"""INSERT, TRUNCATE, what stands before row-level statements, OPTIMIZE, VACUUM and CALL."""
+"""INSERT, TRUNCATE, EXPLAIN and WITH before row-level statements, CALL, maintenance, COMMENT ON."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from rowlake.dml.operations import Delete, Explain, Merge, Update
+from rowlake.errors import UnsupportedFeatureError
 from rowlake.sql.parse.create import QUERY_WORDS
 from rowlake.sql.parse.row_level import VERBS, parse_row_level
 from rowlake.sql.statements import (
+    AnalyzeTable,
     Argument,
     Call,
+    CommentOn,
     Insert,
     Optimize,
     Passthrough,
@@ -119,8 +122,9 @@ def parse_truncate(cursor: Cursor) -> Statement:
 
 
 def parse_explain(cursor: Cursor) -> Statement:
-    """EXPLAIN of a row-level statement; of anything else it is Spark's."""
+    """EXPLAIN [ANALYZE] of a row-level statement; of anything else it is Spark's."""
     cursor.expect("EXPLAIN")
+    analyze = cursor.accept("ANALYZE")
     cursor.accept_one("EXTENDED", "FORMATTED", "CODEGEN", "COST", "LOGICAL")
     explained: Statement | None = None
     if cursor.current.word in VERBS:
@@ -128,7 +132,11 @@ def parse_explain(cursor: Cursor) -> Statement:
     elif cursor.at_words("WITH"):
         explained = parse_with(cursor)
     if isinstance(explained, (Delete, Update, Merge)):
-        return Explain(explained)
+        return Explain(explained, analyze)
+    if analyze:
+        raise UnsupportedFeatureError(
+            "EXPLAIN ANALYZE is for DELETE, UPDATE and MERGE; EXPLAIN shows the plan of a query."
+        )
     return Passthrough(cursor.text)
 
 
@@ -159,6 +167,37 @@ def parse_vacuum(cursor: Cursor) -> Statement:
     dry_run = cursor.accept("DRY", "RUN")
     cursor.expect_end()
     return Vacuum(name, hours, dry_run)
+
+
+def parse_analyze(cursor: Cursor) -> Statement:
+    """ANALYZE TABLE t COMPUTE STATISTICS; of all tables of a namespace it is Spark's."""
+    cursor.expect("ANALYZE")
+    if not cursor.accept("TABLE"):
+        return Passthrough(cursor.text)
+    name = cursor.dotted_name(_TABLE)
+    partitions = cursor.accept("PARTITION")
+    if partitions:
+        cursor.bracketed()
+    cursor.expect("COMPUTE", "STATISTICS")
+    counts_only, columns = cursor.accept("NOSCAN"), None
+    if not cursor.accept("FOR", "ALL", "COLUMNS") and cursor.accept("FOR", "COLUMNS"):
+        columns = cursor.name_list()
+    cursor.expect_end()
+    return AnalyzeTable(name, columns, partitions, counts_only)
+
+
+def parse_comment(cursor: Cursor) -> Statement:
+    """COMMENT ON TABLE | NAMESPACE … IS 'text' | NULL."""
+    cursor.expect("COMMENT")
+    cursor.expect("ON")
+    kind = cursor.accept_one("TABLE", "NAMESPACE", "SCHEMA", "DATABASE")
+    if kind is None:
+        return Passthrough(cursor.text)
+    name = cursor.dotted_name("a name")
+    cursor.expect("IS")
+    comment = None if cursor.accept("NULL") else cursor.string("a comment")
+    cursor.expect_end()
+    return CommentOn(name, comment, of_namespace=kind != "TABLE")
 
 
 def parse_call(cursor: Cursor) -> Statement:

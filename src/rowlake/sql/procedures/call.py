@@ -10,6 +10,7 @@ from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.model.names import levels_of
 from rowlake.query.refusals import told_plainly
 from rowlake.sql.procedures import (
+    changelog,
     deletes,
     expire,
     health,
@@ -207,6 +208,7 @@ PROCEDURES: dict[str, Procedure] = {
         properties=None,
         parallelism=1,
     ),
+    **changelog.PROCEDURES,
     **deletes.PROCEDURES,
     **expire.PROCEDURES,
     **health.PROCEDURES,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.ingest.folders import FORMATS
 from rowlake.model.names import levels_of
 from rowlake.sql.tables import need_table, new_name
 from rowlake.sqltext.lexer import quote, readable
-from rowlake.verbs.folders import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

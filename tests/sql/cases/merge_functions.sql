@@ -1,0 +1,12 @@
+-- case: functions stand in ON, in conditions and in values
+-- table: plain
+-- view s: VALUES (1, 5), (2, 6), (9, 7) AS s(id, x)
+MERGE INTO db.t USING s ON t.id = s.id AND system.bucket(2, t.id) = system.bucket(2, s.id) WHEN MATCHED AND system.truncate(2, t.id) = 2 THEN UPDATE SET a = system.bucket(8, x) WHEN NOT MATCHED AND system.bucket(2, s.id) >= 0 THEN INSERT (id, a) VALUES (s.id, system.bucket(8, s.x));
+-- counts: updated 1, inserted 1
+-- rows:
+--   id | a | b
+--   1 | 10 | 100
+--   2 | 1 | 200
+--   3 | 30 | 300
+--   4 | 40 | 400
+--   9 | 3 | null
