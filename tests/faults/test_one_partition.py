@@ -1,0 +1,51 @@
+"""A blind writer, a writer by position and the conversion of equality deletes, in one partition.
+
+The blind writer reads nothing and never loses for long; the others must land beside it all the
+same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rowlake import connect
+from tests.parts.one_partition import (
+    BLIND,
+    CONVERSION,
+    KEYS,
+    POSITION,
+    PROCESSES,
+    SCHEMA,
+    keys_of,
+    work,
+)
+from tests.parts.race import race
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "shop.t"
+SECONDS = 6.0
+
+
+@pytest.mark.timeout(SECONDS + 200)
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_nobody_starves_beside_a_blind_writer(tmp_path: Path, version: str) -> None:
+    with connect(str(tmp_path)) as lake:
+        lake.create_namespace("shop")
+        table = lake.create_table(NAME, SCHEMA, properties={"format-version": version})
+        table.append([{"id": key, "v": -1} for key in range(2 * KEYS)])
+        told = race(work, PROCESSES, str(tmp_path), NAME, SECONDS, timeout_seconds=SECONDS + 150)
+        names = ("blind", "position", "conversion")
+        for name, one in zip(names, told, strict=True):
+            slowest = f"{one.slowest_seconds:.1f} s at most"
+            print(f"\nv{version} {name}: {one.landed} landed, {one.retries} retries, {slowest}")
+        expected = dict.fromkeys(range(2 * KEYS), -1) | told[BLIND].held | told[POSITION].held
+        rows = lake.table(NAME).arrow().to_pylist()
+        assert sorted((row["id"], row["v"]) for row in rows) == sorted(expected.items())
+        # One for each five commits of the blind writer, on a machine with few cores.
+        assert told[POSITION].landed >= told[BLIND].landed // 5
+        assert told[CONVERSION].landed >= told[BLIND].landed // 5
+        assert set(told[POSITION].held) <= set(keys_of(POSITION))
