@@ -7,13 +7,16 @@ outcome.
 from __future__ import annotations
 
 import sys
+from pathlib import Path  # noqa: TC003 - typer reads the annotation
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from rowlake.cli import maintain, rows
-from rowlake.cli.options import Catalog, Quiet, Shown, TableName, Warehouse, open_lake
+from rowlake.cli import changes, maintain, rows
+from rowlake.cli.cdc import cdc
+from rowlake.cli.examples import EXAMPLES
+from rowlake.cli.options import Catalog, Quiet, Shown, TableName, Warehouse, creates_lake, open_lake
 from rowlake.cli.output import Output, rows_of, show
 from rowlake.cli.quick import LOOKS, spare_pandas
 from rowlake.errors import (
@@ -52,31 +55,54 @@ app = typer.Typer(
 )
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["sql"])
 def sql(
-    statement: Annotated[str, typer.Argument(help="A statement; '-' reads it from a pipe.")],
+    statement: Annotated[
+        str | None, typer.Argument(help="A statement; '-' reads it from a pipe.")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", help="Run the statements of a file, separated by semicolons."),
+    ] = None,
     warehouse: Warehouse = None,
     catalog: Catalog = None,
     output: Shown = Output.TABLE,
     quiet: Quiet = False,
 ) -> None:
-    """Run a statement and show its rows."""
-    text = sys.stdin.read() if statement == "-" else statement
-    with open_lake(warehouse, catalog) as lake:
+    """Run a statement, or those of a file, and show their rows; the first error ends the run."""
+    statements = _statements(statement, file)
+    creates = any(map(creates_lake, statements))
+    with open_lake(warehouse, catalog, creates=creates) as lake:
         lake.engine.progress = not quiet
-        show(rows_of(lake, text), output)
+        for text in statements:
+            show(rows_of(lake, text), output)
 
 
-@app.command()
+def _statements(statement: str | None, file: Path | None) -> list[str]:
+    if (statement is None) == (file is None):
+        raise typer.BadParameter("give either a statement or --file")
+    if file is None:
+        return [sys.stdin.read() if statement == "-" else statement or ""]
+    from rowlake.sqltext.statement_list import has_statement, split_statements
+
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"cannot read {file}: {error}") from error
+    found, last = split_statements(text)
+    return [*found, *([last] if has_statement(last) else [])]
+
+
+@app.command(epilog=EXAMPLES["shell"])
 def shell(warehouse: Warehouse = None, catalog: Catalog = None) -> None:
     """Start an interactive shell; end each statement with a semicolon."""
     from rowlake.cli.shell import run_shell
 
-    with open_lake(warehouse, catalog) as lake:
+    with open_lake(warehouse, catalog, creates=True) as lake:
         run_shell(lake)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["tables"])
 def tables(
     namespace: Annotated[str | None, typer.Argument(help="Only this namespace.")] = None,
     warehouse: Warehouse = None,
@@ -90,7 +116,7 @@ def tables(
         show(tables_of(lake, namespace), output)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["describe"])
 def describe(
     table: TableName,
     warehouse: Warehouse = None,
@@ -98,13 +124,13 @@ def describe(
     output: Shown = Output.TABLE,
 ) -> None:
     """Show a table's columns, layout and properties."""
-    from rowlake.cli.views import description_of
+    from rowlake.cli.views import description_of, table_of
 
-    with open_lake(warehouse, catalog) as lake:
-        show(description_of(lake.table(table)), output)
+    with open_lake(warehouse, catalog, table=table) as lake:
+        show(description_of(table_of(lake, table)), output)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["history"])
 def history(
     table: TableName,
     warehouse: Warehouse = None,
@@ -112,13 +138,13 @@ def history(
     output: Shown = Output.TABLE,
 ) -> None:
     """Show what was done to a table, newest first."""
-    from rowlake.cli.views import history_of
+    from rowlake.cli.views import history_of, table_of
 
-    with open_lake(warehouse, catalog) as lake:
-        show(history_of(lake.table(table)), output)
+    with open_lake(warehouse, catalog, table=table) as lake:
+        show(history_of(table_of(lake, table)), output)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["snapshots"])
 def snapshots(
     table: TableName,
     warehouse: Warehouse = None,
@@ -126,13 +152,13 @@ def snapshots(
     output: Shown = Output.TABLE,
 ) -> None:
     """List a table's snapshots."""
-    from rowlake.cli.views import snapshots_of
+    from rowlake.cli.views import snapshots_of, table_of
 
-    with open_lake(warehouse, catalog) as lake:
-        show(snapshots_of(lake.table(table)), output)
+    with open_lake(warehouse, catalog, table=table) as lake:
+        show(snapshots_of(table_of(lake, table)), output)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["files"])
 def files(
     table: TableName,
     warehouse: Warehouse = None,
@@ -140,13 +166,13 @@ def files(
     output: Shown = Output.TABLE,
 ) -> None:
     """List the files of a table's current snapshot."""
-    from rowlake.cli.views import files_of
+    from rowlake.cli.views import files_of, table_of
 
-    with open_lake(warehouse, catalog) as lake:
-        show(files_of(lake.table(table)), output)
+    with open_lake(warehouse, catalog, table=table) as lake:
+        show(files_of(table_of(lake, table)), output)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["demo"])
 def demo(
     warehouse: Annotated[
         str | None, typer.Option("--warehouse", help="Keep the demo's tables here.")
@@ -159,8 +185,20 @@ def demo(
     run_demo(warehouse, rows)
 
 
+@app.command(epilog=EXAMPLES["doctor"])
+def doctor(warehouse: Warehouse = None, output: Shown = Output.TABLE) -> None:
+    """Check what rowlake needs (Java, packages, storage), and say how to mend what is missing."""
+    from rowlake.cli.doctor import as_rows, examine, worst
+
+    checks = examine(warehouse)
+    show(as_rows(checks), output)
+    raise typer.Exit(worst(checks))
+
+
 rows.add_to(app)
 maintain.add_to(app)
+changes.add_to(app)
+app.command()(cdc)
 
 
 def exit_code(error: RowlakeError) -> int:
@@ -179,13 +217,24 @@ def main() -> None:
     try:
         app()
     except RowlakeError as error:
-        print(f"rowlake: {printable_lines(str(error))}", file=sys.stderr)
-        sys.exit(exit_code(error))
+        _end(error)
     except SystemExit as ended:
         if ended.code == INTERRUPTED:  # how Typer reports Ctrl-C
             text = "rowlake: stopped; uncommitted writes left their tables unchanged"
             print(text, file=sys.stderr)
         raise
+    except Exception as error:
+        from rowlake.query.refusals import plain_error
+
+        found = plain_error(error)  # of a query, which runs as its rows are shown
+        if found is None:
+            raise
+        _end(found)
+
+
+def _end(error: RowlakeError) -> None:
+    print(f"rowlake: {printable_lines(str(error))}", file=sys.stderr)
+    sys.exit(exit_code(error))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rowlake.cli import options as o
+from rowlake.cli.examples import EXAMPLES
 from rowlake.cli.output import Output, show_findings, show_report
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ Where = Annotated[
 Options = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="KEY=VALUE", help="Iceberg's options; can be repeated."),
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="List all files, not only the first few.")
 ]
 OnBranch = Annotated[str, typer.Option("--branch", help="Work on this branch.")]
 MaxBytes = Annotated[
@@ -72,7 +76,7 @@ def add_to(app: typer.Typer) -> None:
         stats,
         rollback,
     ):
-        app.command()(command)
+        app.command(epilog=EXAMPLES.get(command.__name__))(command)
 
 
 def health(
@@ -87,9 +91,11 @@ def health(
     quiet: o.Quiet = False,
 ) -> None:
     """Show a table's health, and what to run to improve it."""
-    with o.open_lake(warehouse, catalog) as lake:
+    from rowlake.cli.views import table_of
+
+    with o.open_lake(warehouse, catalog, table=table) as lake:
         lake.engine.progress = not quiet
-        show_findings(lake.table(table).health(branch=branch, orphans=orphans), output)
+        show_findings(table_of(lake, table).health(branch=branch, orphans=orphans), output)
 
 
 def optimize(
@@ -116,7 +122,7 @@ def optimize(
     if watch and dry_run:
         raise typer.BadParameter("give either --watch or --dry-run")
     most = None if max_bytes is None else size_in_bytes("--max-bytes", max_bytes)
-    with o.open_lake(warehouse, catalog) as lake:
+    with o.open_lake(warehouse, catalog, table=table) as lake:
         lake.engine.progress = not quiet
         found = lake.table(table)
 
@@ -149,6 +155,7 @@ def rewrite_data_files(
     catalog: o.Catalog = None,
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Compact data files, and fold deletes into them."""
     from rowlake.cli.amounts import size_in_bytes
@@ -168,7 +175,7 @@ def rewrite_data_files(
             max_seconds=max_seconds,
         )
 
-    _run(table, run, warehouse, catalog, output, quiet)
+    _run(table, run, warehouse, catalog, output, quiet, verbose)
 
 
 def rewrite_position_deletes(
@@ -181,6 +188,7 @@ def rewrite_position_deletes(
     catalog: o.Catalog = None,
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Merge position delete files, or convert them to vectors; reads no data file."""
     given = _pairs(options)
@@ -188,7 +196,7 @@ def rewrite_position_deletes(
     def run(found: Table) -> Report:
         return found.rewrite_position_delete_files(given, where, branch=branch, dry_run=dry_run)
 
-    _run(table, run, warehouse, catalog, output, quiet)
+    _run(table, run, warehouse, catalog, output, quiet, verbose)
 
 
 def convert_equality_deletes(
@@ -201,6 +209,7 @@ def convert_equality_deletes(
     catalog: o.Catalog = None,
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Convert equality deletes to position deletes or vectors."""
     given = _pairs(options)
@@ -208,7 +217,7 @@ def convert_equality_deletes(
     def run(found: Table) -> Report:
         return found.convert_equality_deletes(where, given, branch=branch, dry_run=dry_run)
 
-    _run(table, run, warehouse, catalog, output, quiet)
+    _run(table, run, warehouse, catalog, output, quiet, verbose)
 
 
 def rewrite_manifests(
@@ -222,13 +231,14 @@ def rewrite_manifests(
     catalog: o.Catalog = None,
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Rewrite manifests: fewer, and clustered by partition."""
 
     def run(found: Table) -> Report:
         return found.rewrite_manifests(spec_id=spec_id, branch=branch, dry_run=dry_run)
 
-    _run(table, run, warehouse, catalog, output, quiet)
+    _run(table, run, warehouse, catalog, output, quiet, verbose)
 
 
 def expire(
@@ -251,6 +261,7 @@ def expire(
     catalog: o.Catalog = None,
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Expire old snapshots, and delete the files that no other snapshot needs."""
     moment = _moment(older_than)
@@ -265,7 +276,7 @@ def expire(
             dry_run=dry_run,
         )
 
-    _run(table, run, warehouse, catalog, output, quiet)
+    _run(table, run, warehouse, catalog, output, quiet, verbose)
 
 
 def orphans(
@@ -283,6 +294,7 @@ def orphans(
     catalog: o.Catalog = None,
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Find files that no snapshot refers to, and with --delete remove them."""
     moment = _moment(older_than)
@@ -292,7 +304,7 @@ def orphans(
             moment, location, force=force, dry_run=not delete, also_below=also_below
         )
 
-    _run(table, run, warehouse, catalog, output, quiet)
+    _run(table, run, warehouse, catalog, output, quiet, verbose)
 
 
 def vacuum(
@@ -306,13 +318,14 @@ def vacuum(
     catalog: o.Catalog = None,
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Find snapshots and orphan files older than a retention, and with --delete remove them."""
 
     def run(found: Table) -> Report:
         return found.vacuum(retain_hours, dry_run=not delete, also_below=also_below)
 
-    _run(table, run, warehouse, catalog, output, quiet)
+    _run(table, run, warehouse, catalog, output, quiet, verbose)
 
 
 def erase(
@@ -330,13 +343,14 @@ def erase(
     catalog: o.Catalog = None,
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Find rows in the table and in its history, and with --delete remove them for good."""
 
     def run(found: Table) -> Report:
         return found.erase(where=where, drop_tags=drop_tags, dry_run=not delete)
 
-    _run(table, run, warehouse, catalog, output, quiet)
+    _run(table, run, warehouse, catalog, output, quiet, verbose)
 
 
 def stats(
@@ -353,6 +367,7 @@ def stats(
     catalog: o.Catalog = None,
     output: o.Shown = Output.TABLE,
     quiet: o.Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Write a statistics file: distinct values per column, or counts per partition."""
     if partitions and columns is not None:
@@ -364,7 +379,7 @@ def stats(
             return found.compute_partition_stats(dry_run=dry_run)
         return found.compute_table_stats(columns=names, dry_run=dry_run)
 
-    _run(table, run, warehouse, catalog, output, quiet)
+    _run(table, run, warehouse, catalog, output, quiet, verbose)
 
 
 def rollback(
@@ -385,7 +400,7 @@ def rollback(
 
     if (snapshot_id is None) == (as_of is None):
         raise typer.BadParameter("give either --snapshot-id or --as-of")
-    with o.open_lake(warehouse, catalog) as lake:
+    with o.open_lake(warehouse, catalog, table=table) as lake:
         show_report(rolled_back(lake.table(table), snapshot_id, as_of, branch), output)
 
 
@@ -396,11 +411,12 @@ def _run(
     catalog: str | None,
     output: Output,
     quiet: bool,
+    verbose: bool,
 ) -> None:
     lake: Lake
-    with o.open_lake(warehouse, catalog) as lake:
+    with o.open_lake(warehouse, catalog, table=table) as lake:
         lake.engine.progress = not quiet
-        show_report(run(lake.table(table)), output)
+        show_report(run(lake.table(table)), output, verbose=verbose)
 
 
 def _pairs(texts: list[str] | None) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import tempfile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rowlake.cli.output import Output
+from rowlake.errors import InvalidStatementError
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -47,12 +49,32 @@ Explained = Annotated[
 ]
 
 
-def open_lake(warehouse: str | None, catalog: str | None) -> Lake:
-    """Open the lake that the options name."""
+def open_lake(
+    warehouse: str | None, catalog: str | None, *, creates: bool = False, table: str | None = None
+) -> Lake:
+    """Open the lake that the options name.
+
+    Only commands that create things make a lake where none is (`creates`): a mistyped path must
+    not look like an empty lake. A table given by its path needs no lake at all.
+    """
     gc.disable()  # nothing that loads now is garbage, and searching for it takes time
     try:
+        from rowlake.catalog.open import missing_lake
         from rowlake.connection import connect
 
+        missing = None if creates else missing_lake(warehouse, catalog)
+        if missing is not None and table is not None and "/" in table:
+            warehouse, missing = tempfile.mkdtemp(prefix="rowlake-"), None
+        if missing is not None:
+            raise InvalidStatementError(
+                f"There is no lake at {missing}. Check --warehouse (or ROWLAKE_WAREHOUSE). "
+                'A new lake begins with: rowlake sql "CREATE NAMESPACE shop" --warehouse FOLDER'
+            )
         return connect(warehouse=warehouse, catalog=catalog)
     finally:
         gc.enable()
+
+
+def creates_lake(statement: str) -> bool:
+    """Return whether a statement may be the first one of a lake."""
+    return statement.lstrip(" \t\r\n(;").upper().startswith("CREATE")

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import csv
 import datetime
-import decimal
 import enum
 import io
 import json
 import shutil
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.cli.json_rows import Rows, json_objects, json_text, plain, with_text_ids
 from rowlake.cli.text_table import text_table
 from rowlake.model.printable import printable_json, printable_lines
 
@@ -44,25 +43,11 @@ _RESULT_TYPES = {
     "operation": pa.string(),
     "ran_on": pa.string(),
     "seconds": pa.float64(),
+    "skipped": pa.bool_(),
     "phases": pa.map_(pa.string(), pa.float64()),
 }
 SHOWN_ROWS = 200
 WIDTH_OF_A_PIPE = 200
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of Python values, with the Arrow types of their columns."""
-
-    schema: pa.Schema
-    values: list[tuple[Any, ...]]
-
-    def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table."""
-        names = self.schema.names
-        return pa.Table.from_pylist(
-            [dict(zip(names, row, strict=True)) for row in self.values], self.schema
-        )
 
 
 def rows_of(lake: Lake, statement: str) -> pa.Table:
@@ -82,9 +67,7 @@ def show(rows: pa.Table | Rows, output: Output) -> None:
     if output is Output.TABLE:
         _show_table(found)
     elif output is Output.JSON:
-        names = found.schema.names
-        objects = [dict(zip(names, row, strict=True)) for row in found.values]
-        _write_json(json.dumps(objects, default=plain, indent=2, ensure_ascii=False))
+        _write_json(json_text(json_objects(found)))
     else:
         text = _csv_text(found)
         _write(printable_lines(text) if sys.stdout.isatty() else text)
@@ -100,20 +83,32 @@ def show_result(result: Result, output: Output) -> None:
     show(Rows(schema, [tuple(fields.values())]), output)
 
 
-def show_report(report: Report, output: Output) -> None:
-    """Print what maintenance did: what is worth knowing for people, every field for programs."""
+def show_report(report: Report, output: Output, *, verbose: bool = False) -> None:
+    """Print what maintenance did: what is worth knowing for people, every field for programs.
+
+    `verbose` lists for people all that the report shows of long lists only the first of.
+    """
     if output is Output.TABLE:
         _write_text(report)
+        if verbose:
+            _write_lists(report)
         return
     fields = {name: _listed(value) for name, value in report.to_dict().items()}
     if output is Output.JSON:
-        _write_json(json.dumps([fields], default=plain, indent=2, ensure_ascii=False))
+        _write_json(json_text([{name: with_text_ids(name, one) for name, one in fields.items()}]))
         return
     rows = Rows(pa.schema([(name, pa.string()) for name in fields]), [tuple(fields.values())])
     if output is Output.PARQUET:
         texts = tuple(_cell(value, empty="") for value in fields.values())
         rows = Rows(rows.schema, [texts])
     show(rows, output)
+
+
+def _write_lists(report: Report) -> None:
+    for name, value in report.to_dict().items():
+        if isinstance(value, (tuple, list)) and value and isinstance(value[0], str):
+            _write_text(f"\n{name.replace('_', ' ')}:")
+            _write_text("\n".join(f"  {one}" for one in value))
 
 
 def show_findings(health: Health, output: Output) -> None:
@@ -123,7 +118,7 @@ def show_findings(health: Health, output: Output) -> None:
         return
     told = health.to_dict()
     if output is Output.JSON:
-        _write_json(json.dumps([told], indent=2, ensure_ascii=False))
+        _write_json(json_text([{name: with_text_ids(name, one) for name, one in told.items()}]))
         return
     names = list(told["findings"][0])
     kinds = {"value": pa.float64()}
@@ -140,7 +135,8 @@ def show_plan(plan: Plan | str, output: Output) -> None:
     if output is Output.TABLE:
         _write_text(plan)
     elif output is Output.JSON and not isinstance(plan, str):
-        _write_json(json.dumps([plan.to_dict()], indent=2, ensure_ascii=False))
+        fields = plan.to_dict()
+        _write_json(json_text([{name: with_text_ids(name, one) for name, one in fields.items()}]))
     else:
         show(Rows(pa.schema([("plan", pa.string())]), [(str(plan),)]), output)
 
@@ -150,17 +146,6 @@ def _rows_of(table: pa.Table) -> Rows:
     if not columns:
         return Rows(table.schema, [() for _ in range(table.num_rows)])
     return Rows(table.schema, list(zip(*columns, strict=True)))
-
-
-def plain(value: Any) -> Any:
-    """Return a value that JSON can hold."""
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, (datetime.date, datetime.time)):
-        return value.isoformat()
-    if isinstance(value, (decimal.Decimal, datetime.timedelta)):
-        return str(value)
-    return str(value)
 
 
 def _write(text: str) -> None:

@@ -13,10 +13,10 @@ from rowlake.dml.operations import Delete, Update, When, qualifiers
 from rowlake.dml.python_arguments import condition_of
 from rowlake.merge_builder import TARGET
 from rowlake.model.names import levels_of
+from rowlake.sources.rows import READERS
 from rowlake.sql.parse.create import QUERY_WORDS
 from rowlake.sql.parse.row_level import parse_clause, take_assignments
 from rowlake.sqltext.cursor import Cursor
-from rowlake.verbs.source import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

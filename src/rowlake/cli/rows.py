@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rowlake.cli import options as o
+from rowlake.cli.examples import EXAMPLES
 from rowlake.cli.output import Output, show, show_plan, show_result
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _BY_SOURCE = "For target rows that no source row matches: delete, or an SQL clau
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     for command in (delete, update, merge, upsert, explain):
-        app.command()(command)
+        app.command(epilog=EXAMPLES.get(command.__name__))(command)
 
 
 def delete(

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowlake.cli.output import Rows
+from rowlake.cli.json_rows import Rows
+from rowlake.model.provenance import Provenance, provenance_of
 from rowlake.model.report import Report
 from rowlake.secrets import redacted, without_passwords
+from rowlake.storage.locations import is_remote
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
     from rowlake.model.view import TableView
     from rowlake.table import Table
+
+TIME = pa.timestamp("ms", "UTC")
+
+
+def table_of(lake: Lake, text: str) -> Table:
+    """Return the table that a text names: in the catalog, or a Delta table by its path."""
+    if "/" not in text or "`" in text:
+        return lake.table(text)
+    return lake.table(("delta", text if is_remote(text) else str(Path(text).absolute())))
 
 
 def tables_of(lake: Lake, namespace: str | None) -> Rows:
@@ -26,7 +38,7 @@ def tables_of(lake: Lake, namespace: str | None) -> Rows:
             ("format", pa.int32()),
             ("rows", pa.int64()),
             ("files", pa.int64()),
-            ("last_changed", pa.timestamp("ms")),
+            ("last_changed", TIME),
         ]
     )
     return Rows(schema, [_table_row(lake.table(name)) for name in lake.tables(namespace)])
@@ -34,22 +46,21 @@ def tables_of(lake: Lake, namespace: str | None) -> Rows:
 
 def _table_row(table: Table) -> tuple[Any, ...]:
     handle = table.handle
-    snapshots = table.snapshots()
-    summary = next(
-        (s.summary for s in snapshots if s.snapshot_id == handle.current_snapshot_id), {}
-    )
+    number = handle.current_snapshot_id
+    made = None if number is None else provenance_of(handle.snapshots).get(number)
+    current = None if number is None else handle.snapshot(number)
+    files = current.summary.get("total-data-files") if current else 0
     return (
         table.name,
         handle.format_version,
-        int(summary["total-records"]) if "total-records" in summary else None,
-        int(summary["total-data-files"]) if "total-data-files" in summary else None,
+        made.total_rows if made else (None if current else 0),
+        None if files is None else int(files),
         _time(handle.last_updated_ms),
     )
 
 
 def _time(milliseconds: int) -> datetime.datetime:
-    moment = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
-    return moment.replace(tzinfo=None)
+    return datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
 
 
 def description_of(table: Table) -> Rows:
@@ -65,6 +76,7 @@ def description_of(table: Table) -> Rows:
     ]
     rows += [
         ("", "", ""),
+        ("# format", table.format, ""),
         ("# format version", str(handle.format_version), ""),
         ("# location", without_passwords(handle.location), ""),
         ("# partitioned by", ", ".join(spec) or "nothing", ""),
@@ -86,38 +98,27 @@ def _order_text(view: TableView) -> str:
     return ", ".join(keys) or "nothing"
 
 
-COUNTERS = (
-    ("added_rows", "added-records"),
-    ("deleted_rows", "deleted-records"),
-    ("added_files", "added-data-files"),
-    ("removed_files", "deleted-data-files"),
-    ("total_rows", "total-records"),
-)
-
-
 def history_of(table: Table) -> Rows:
     """Return what was done to a table, newest first."""
+    handle = table.handle
     refs: dict[int, list[str]] = {}
-    for name, ref in table.handle.refs.items():
+    for name, ref in handle.refs.items():
         refs.setdefault(ref.snapshot_id, []).append(name)
+    made = provenance_of(handle.snapshots)
     rows = [
         (
             _time(snapshot.timestamp_ms),
             snapshot.snapshot_id,
-            snapshot.operation,
-            *[int(snapshot.summary.get(key, 0)) for _, key in COUNTERS],
+            *astuple(made[snapshot.snapshot_id]),
             ", ".join(sorted(refs.get(snapshot.snapshot_id, []))),
         )
-        for snapshot in reversed(table.snapshots())
+        for snapshot in reversed(handle.snapshots)
+    ]
+    told = [
+        (one.name, pa.int64() if "rows" in one.name else pa.string()) for one in fields(Provenance)
     ]
     schema = pa.schema(
-        [
-            ("committed_at", pa.timestamp("ms")),
-            ("snapshot_id", pa.int64()),
-            ("operation", pa.string()),
-            *[(name, pa.int64()) for name, _ in COUNTERS],
-            ("refs", pa.string()),
-        ]
+        [("committed_at", TIME), ("snapshot_id", pa.int64()), *told, ("refs", pa.string())]
     )
     return Rows(schema, rows)
 
@@ -138,7 +139,7 @@ def snapshots_of(table: Table) -> Rows:
     """Return the retained snapshots, oldest first, like the metadata table `snapshots`."""
     rows = [
         (
-            _time(snapshot.timestamp_ms).replace(tzinfo=datetime.timezone.utc),
+            _time(snapshot.timestamp_ms),
             snapshot.snapshot_id,
             snapshot.parent_id,
             snapshot.operation,

@@ -12,7 +12,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from rowlake.cli.output import Output, plain
+from rowlake.cli.json_rows import plain
+from rowlake.cli.output import Output
 from rowlake.errors import CommitConflictError, CommitStateUnknownError, EngineError, StorageError
 from rowlake.model.printable import printable_json, printable_lines
 

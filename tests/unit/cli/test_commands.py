@@ -68,7 +68,7 @@ def test_tables_lists_rows_files_and_format(run) -> None:
     found = {row["table"]: row for row in json.loads(out)}
     assert set(found) == {"shop.sales", "other.empty"}
     assert (found["shop.sales"]["rows"], found["shop.sales"]["files"]) == (12, 8)
-    assert found["other.empty"]["rows"] is None
+    assert found["other.empty"]["rows"] == 0
     assert found["shop.sales"]["format"] == 2
 
 
@@ -78,11 +78,11 @@ def test_tables_of_one_namespace(run) -> None:
     rows = list(csv.reader(io.StringIO(out.decode())))
     assert rows[0] == ["table", "format", "rows", "files", "last_changed"]
     assert [row[0] for row in rows[1:]] == ["other.empty"]
-    assert rows[1][2] == ""  # NULL
+    assert rows[1][2] == "0"
 
 
 def test_a_table_for_people_shows_null_and_unicode(run) -> None:
-    code, out, err = run("tables")
+    code, out, err = run("history", "shop.sales")
     assert (code, err) == (0, "")
     text = out.decode()
     assert "NULL" in text
@@ -110,7 +110,8 @@ def test_every_look_has_every_output(run, command) -> None:
 def test_history_is_newest_first_and_names_refs(run) -> None:
     _, out, _ = run("history", "shop.sales", "-o", "json")
     rows = json.loads(out)
-    assert [row["added_rows"] for row in rows] == [4, 8]
+    assert [row["statement"] for row in rows] == ["APPEND", "APPEND"]
+    assert [row["rows_inserted"] for row in rows] == [4, 8]
     assert [row["total_rows"] for row in rows] == [12, 8]
     assert rows[0]["refs"] == "kept, main"
 
@@ -120,8 +121,8 @@ def test_wrong_input_exits_with_its_code_and_one_message(run, tmp_path) -> None:
     assert (code, out) == (1, b"")
     assert err == "rowlake: There is no table shop.sale. Did you mean shop.sales?\n"
     code, out, err = run("describe", "sales")
-    assert (code, out) == (2, b"")
-    assert err.startswith("rowlake: sales has no namespace")
+    assert (code, out) == (1, b"")
+    assert err == "rowlake: There is no table default.sales.\n"
     (tmp_path / "file").write_text("x")
     code, out, err = run("tables", place=str(tmp_path / "file"))
     assert (code, out) == (1, b"")
@@ -227,7 +228,7 @@ class FakeLake:
 @pytest.fixture
 def fake(monkeypatch) -> FakeLake:
     lake = FakeLake()
-    monkeypatch.setattr(cli, "open_lake", lambda *_: lake)
+    monkeypatch.setattr(cli, "open_lake", lambda *_, **__: lake)
     return lake
 
 
@@ -300,3 +301,53 @@ def test_values_of_every_type_can_be_shown(capfdbinary) -> None:
     assert err == b""
     assert b"00ff" in out
     assert "ö".encode() in out
+
+
+@pytest.mark.parametrize("command", ["tables", "history", "describe", "files", "health"])
+def test_a_mistyped_warehouse_is_an_error_and_creates_nothing(run, tmp_path, command) -> None:
+    arguments = [] if command == "tables" else ["shop.sales"]
+    missing = tmp_path / "lakehosue"
+    code, out, err = run(command, *arguments, place=str(missing))
+    assert (code, out) == (2, b"")
+    assert err.startswith(f"rowlake: There is no lake at {missing}. Check --warehouse")
+    assert not missing.exists()
+
+
+def test_a_folder_without_a_lake_stays_as_it_is(run, tmp_path) -> None:
+    code, _, err = run("sql", "SELECT * FROM shop.sales", place=str(tmp_path))
+    assert code == 2
+    assert "There is no lake at" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_has_ids_as_texts_summaries_as_objects_and_times_with_zone(run) -> None:
+    _, out, _ = run("snapshots", "shop.sales", "-o", "json")
+    first, second = json.loads(out)
+    assert isinstance(first["snapshot_id"], str)
+    assert second["parent_id"] == first["snapshot_id"]
+    assert first["parent_id"] is None
+    assert first["summary"]["added-records"] == "8"
+    assert first["committed_at"].endswith("+00:00")
+    _, out, _ = run("tables", "-o", "json")
+    assert all(row["last_changed"].endswith("+00:00") for row in json.loads(out))
+
+
+def test_numbers_beyond_a_double_are_texts_in_json(capsys) -> None:
+    show(pa.table({"n": [2**60, 1], "small": [1, 2]}), Output.JSON)
+    rows = json.loads(capsys.readouterr().out)
+    assert rows == [{"n": str(2**60), "small": 1}, {"n": "1", "small": 2}]
+
+
+def test_help_shows_examples(run) -> None:
+    code, out, _ = run("upsert", "--help", place=None)
+    assert code == 0
+    assert "rowlake upsert shop.sales new.csv --keys id" in " ".join(out.decode().split())
+
+
+def test_a_statement_or_a_file_is_needed(run, tmp_path) -> None:
+    assert run("sql")[0] == 2
+    (tmp_path / "a.sql").write_text("SELECT 1;")
+    assert run("sql", "SELECT 1", "-f", str(tmp_path / "a.sql"))[0] == 2
+    code, _, err = run("sql", "-f", str(tmp_path / "missing.sql"))
+    assert code == 2
+    assert "cannot read" in " ".join(err.split())

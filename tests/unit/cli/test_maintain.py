@@ -74,7 +74,7 @@ def asked(tmp_path, monkeypatch):
         "optimize",
     ]:
         monkeypatch.setattr(Table, verb, fake(verb))
-    monkeypatch.setattr(options, "open_lake", lambda *_: lake)
+    monkeypatch.setattr(options, "open_lake", lambda *_, **__: lake)
     lake.asked = found
     return lake
 

@@ -42,7 +42,7 @@ def asked(tmp_path, monkeypatch):
 
         return note
 
-    monkeypatch.setattr(options, "open_lake", lambda *_: lake)
+    monkeypatch.setattr(options, "open_lake", lambda *_, **__: lake)
     monkeypatch.setattr(change, "change_rows", run("change"))
     monkeypatch.setattr(change, "explain_rows", run("explain"))
     monkeypatch.setattr(
@@ -201,7 +201,8 @@ def test_explain_of_a_statement(run, asked, monkeypatch, text) -> None:
 def test_results_for_programs_have_every_field(run, capfdbinary) -> None:
     command = ["delete", "ns.t", "--where", "id = 1", "-o"]
     _, out, _ = run(*command, "json")
-    assert json.loads(out) == [json.loads(json.dumps(DONE.to_dict()))]
+    told = DONE.to_dict() | {"snapshot_id": str(DONE.snapshot_id)}
+    assert json.loads(out) == [json.loads(json.dumps(told))]
     _, out, _ = run(*command, "csv")
     names, values = csv.reader(io.StringIO(out))
     assert dict(zip(names, values, strict=True))["phases"] == '{"write": 0.25}'
