@@ -3,7 +3,8 @@
     from decimal import Decimal
     import rowlake
 
-    with rowlake.connect() as lake:
+    with rowlake.connect() as lake:                      # SQLite catalog and files in ./lakehouse
+        lake.create_namespace("shop", if_not_exists=True)
         lake.sql("CREATE TABLE shop.sales (id bigint, amount decimal(9, 2))")
         lake.table("shop.sales").append([{"id": 1, "amount": Decimal("9.90")}])
         lake.sql("SELECT sum(amount) FROM shop.sales").show()

@@ -17,11 +17,13 @@ from rowlake.secrets import redacted_repr
 from rowlake.workspace import Workspace
 
 if TYPE_CHECKING:
+    from rowlake.query import relation
     from rowlake.sql.execute import statement as statements
-    from rowlake.verbs import relation
+    from rowlake.stream import source
 else:  # loaded at their first use
     (statements,) = deferred("rowlake.sql.execute", "statement")
-    (relation,) = deferred("rowlake.verbs", "relation")
+    (source,) = deferred("rowlake.stream", "source")
+    (relation,) = deferred("rowlake.query", "relation")
 
 
 def connect(
@@ -38,8 +40,30 @@ def connect(
       is made at first use.
     """
     opened = open_catalog(warehouse, catalog)
-    planner = SourcePlanner(_source_defaults(opened, catalog))
-    return Lake(Workspace(opened, Engine(spark, source_planner=planner)), run_statement)
+    defaults = _source_defaults(opened, catalog)
+    engine = Engine(spark, source_planner=SourcePlanner(defaults), lake_opener=LakeOpener(defaults))
+    return Lake(Workspace(opened, engine), statements)
+
+
+@dataclass(frozen=True)
+class LakeOpener:
+    """Opens a lake again in another process, by what opened it here."""
+
+    defaults: Mapping[str, str]
+
+    __repr__ = redacted_repr
+
+    def __call__(self, spark: Any) -> Lake:
+        """Return the lake, with a session of that process."""
+        prefix = "catalog."
+        catalog: Any = {
+            key[len(prefix) :]: value
+            for key, value in self.defaults.items()
+            if key.startswith(prefix)
+        }
+        return connect(
+            self.defaults.get("warehouse"), catalog or self.defaults.get("catalog"), spark
+        )
 
 
 @dataclass(frozen=True)
@@ -54,6 +78,10 @@ class SourcePlanner:
         """Return the table as a data source reads it."""
         return relation.relation_of(self.defaults, options)
 
+    def stream(self, options: Mapping[str, str]) -> Any:
+        """Return the table as a streaming query reads it."""
+        return source.stream_of(self.defaults, options)
+
 
 def _source_defaults(opened: Any, catalog: Any) -> dict[str, str]:
     """Return what opens this catalog again, for reads that Spark plans in another process."""
@@ -66,8 +94,3 @@ def _source_defaults(opened: Any, catalog: Any) -> dict[str, str]:
         reopening = properties_to_reopen(opened)
         defaults |= {f"catalog.{key}": value for key, value in reopening.items()}
     return {key: value for key, value in defaults.items() if value}
-
-
-def run_statement(lake: Lake, statement: str, arguments: Any = None) -> Any:
-    """Run a statement on a lake."""
-    return statements.execute(lake, statement, arguments)

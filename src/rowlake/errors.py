@@ -100,20 +100,22 @@ def _clipped(line: str, column: int) -> tuple[str, int]:
 
 
 class SchemaMismatchError(InvalidStatementError):
-    """Data and schema do not fit; `column` names the place."""
+    """Data and schema do not fit; `column` names the place, `row` its number where it is known."""
 
-    def __init__(self, message: str, *, column: str | None = None) -> None:
-        self.column = column
+    def __init__(self, message: str, *, column: str | None = None, row: int | None = None) -> None:
+        self.column, self.row = column, row
         super().__init__(message)
 
 
 class TableNotFoundError(RowlakeError):
-    """No such table (or namespace); `similar` has near names."""
+    """No such table (or namespace); `similar` has near names, `hint` says what there is."""
 
-    def __init__(self, name: str, *, kind: str = "table", similar: Sequence[str] = ()) -> None:
+    def __init__(
+        self, name: str, *, kind: str = "table", similar: Sequence[str] = (), hint: str = ""
+    ) -> None:
         self.name, self.similar = name, tuple(similar)
-        hint = f" Did you mean {shown(similar)}?" if similar else ""
-        super().__init__(f"There is no {kind} {name}.{hint}")
+        near = f" Did you mean {shown(similar)}?" if similar else ""
+        super().__init__(f"There is no {kind} {name}.{near}{' ' * bool(hint)}{hint}")
 
 
 class UnsupportedFeatureError(RowlakeError):
@@ -185,12 +187,32 @@ class CommitStateUnknownError(RowlakeError):
 
 
 class CorruptTableError(RowlakeError):
-    """A file of the table is missing, damaged or unreadable; `location` says which."""
+    """A file of the table is missing, damaged or unreadable; `location` says which.
 
-    def __init__(self, location: str, cause: str, *, advice: str | None = None) -> None:
+    `is_missing`: there is no such file. That is damage only where the table still needs it:
+    the snapshot that was read may have been expired in the meantime.
+    """
+
+    def __init__(
+        self, location: str, cause: str, *, advice: str | None = None, is_missing: bool = False
+    ) -> None:
         self.location, self.cause = without_passwords(location), without_passwords(cause)
+        self.is_missing = is_missing
         step = advice or "Restore the file from a backup, or roll back to a snapshot without it."
         super().__init__(f"Cannot read {location}: {cause}. {step}")
+
+
+_EXPIRED_OR_LOST = (
+    "If snapshots of the table were expired while this ran, run it again; otherwise restore the "
+    "file from a backup, or roll back to a snapshot without it."
+)
+
+
+def missing_file(location: str) -> CorruptTableError:
+    """Return the error of a table's file that is not there, seen by who knows no newer metadata."""
+    return CorruptTableError(
+        location, "there is no such file", advice=_EXPIRED_OR_LOST, is_missing=True
+    )
 
 
 class StorageError(RowlakeError):

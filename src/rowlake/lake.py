@@ -6,43 +6,65 @@ frame that needs one does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
+from rowlake.catalog import formats
 from rowlake.catalog import tables as catalog_tables
 from rowlake.deferred import deferred
 from rowlake.engine.tally import says_where_it_ran
-from rowlake.model.names import levels_of, quoted
+from rowlake.model.names import quoted
+from rowlake.model.partition import PartitionBy
 from rowlake.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from rowlake import transaction
     from rowlake.engine.spark import Engine
     from rowlake.maintain.iceberg import purge as purging
     from rowlake.model import metadata_change
-    from rowlake.model.partition import OrderBy, PartitionBy
+    from rowlake.model.partition import OrderBy
     from rowlake.model.result import Result
+    from rowlake.stream import feed
+    from rowlake.stream import source_options as stream_options
     from rowlake.verbs import create, create_as, ingest_directory
     from rowlake.workspace import Workspace
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
     (metadata_change,) = deferred("rowlake.model", "metadata_change")
     (purging,) = deferred("rowlake.maintain.iceberg", "purge")
+    feed, stream_options = deferred("rowlake.stream", "feed source_options")
     create, create_as, ingest_directory = deferred(
         "rowlake.verbs", "create create_as ingest_directory"
     )
 
-StatementRunner: TypeAlias = "Callable[[Lake, str, Any], Any]"
+
+class Statements(Protocol):
+    """What runs SQL on a lake: `rowlake.sql.execute.statement`, a room above this one."""
+
+    def execute(self, lake: Lake, statement: str, arguments: Any, /) -> Any:
+        """Run one statement."""
+
+
+def _read_changes(*asked: Any) -> Any:
+    return feed.pushed_changes(*asked)
+
+
+def _all_of(
+    given: str | PartitionBy | Sequence[str | PartitionBy],
+) -> tuple[str | PartitionBy, ...]:
+    return (given,) if isinstance(given, (str, PartitionBy)) else tuple(given)
 
 
 class Lake:
     """Tables in a catalog, and an engine to work on them."""
 
-    def __init__(self, workspace: Workspace, run_statement: StatementRunner) -> None:
-        self.workspace = workspace
-        self._run_statement = run_statement
+    def __init__(self, workspace: Workspace, statements: Statements) -> None:
+        self.workspace = replace(workspace, feeds=_read_changes)
+        self._statements = statements
 
     def __enter__(self) -> Lake:
         return self
@@ -75,16 +97,24 @@ class Lake:
 
     def over(self, catalog: Any) -> Lake:
         """Return the same lake over another catalog, such as that of a transaction."""
-        return Lake(self.workspace.over(catalog), self._run_statement)
+        return Lake(self.workspace.over(catalog), self._statements)
+
+    def in_session(self, spark: Any) -> Lake:
+        """Return the same lake for another Spark session, such as that of a stream's batches."""
+        return Lake(self.workspace.in_session(spark), self._statements)
 
     def close(self) -> None:
         """Close the catalog, and the Spark session if rowlake made it."""
+        if self.engine.has_session:
+            for key in list(self.workspace.session.cached):
+                with suppress(Exception):  # the user may have stopped the session
+                    self.workspace.session.forget_rows(key)
         self.engine.close()
         self.catalog.close()
 
     def sql(self, statement: str, args: Any = None) -> Any:
         """Run a statement; see the README for those that rowlake runs itself."""
-        return self._run_statement(self, statement, args)
+        return self._statements.execute(self, statement, args)
 
     def transaction(self) -> transaction.Transaction:
         """Return a transaction: `with lake.transaction() as tx:` changes tables all or nothing.
@@ -98,12 +128,15 @@ class Lake:
     # ------------------------------------------------------------------ tables
 
     def table(self, name: str | tuple[str, ...]) -> Table:
-        """Return a table by name (`ns.t`); it must exist."""
-        return Table(catalog_tables.load_table(self.catalog, name), self)
+        """Return a table by name; it must exist.
+
+        `ns.t`, or `t` for a table of the current namespace (USE), which is `default` at first.
+        """
+        return Table(formats.load_table(self.catalog, self.workspace.full_name(name)), self)
 
     def exists(self, name: str | tuple[str, ...]) -> bool:
         """Return whether there is a table of this name."""
-        return catalog_tables.table_exists(self.catalog, name)
+        return formats.table_exists(self.catalog, self.workspace.full_name(name))
 
     def tables(self, namespace: str | tuple[str, ...] | None = None) -> list[str]:
         """Return the names of the tables in a namespace, or in all of them."""
@@ -114,31 +147,35 @@ class Lake:
         name: str | tuple[str, ...],
         schema: Any,
         *,
-        partition_by: Sequence[str | PartitionBy] = (),
+        partition_by: str | PartitionBy | Sequence[str | PartitionBy] = (),
         sort_by: Sequence[OrderBy] = (),
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
         comment: str | None = None,
+        format: str = "",
         if_not_exists: bool = False,
         replace: bool = False,
     ) -> Table:
         """Create a table in a namespace that exists.
 
-        `schema` is a pyarrow schema, a PyIceberg schema, a Spark StructType, or anything that
-        carries one (an Arrow table, a DataFrame, a pandas frame). `partition_by` takes texts like
-        `"days(ts)"` or `"bucket(16, id)"`. `replace` keeps the history of a table of that name.
+        `schema` is a pyarrow schema, a PyIceberg schema, a Spark StructType, anything that carries
+        one (an Arrow table, a Spark, pandas or polars frame), a dict of names to types
+        (`{"id": "bigint"}`), or a text (`"id BIGINT NOT NULL, name STRING"`). `partition_by` takes
+        texts like `"days(ts)"` or `"bucket(16, id)"`, one or several. `format` is `"iceberg"` or
+        `"delta"`. `replace` keeps the history of a table of that name.
         """
         layout = metadata_change.TableDefinition(
             schema=schema,
-            partition_by=tuple(partition_by),
+            partition_by=_all_of(partition_by),
             sort_by=tuple(sort_by),
             properties=dict(properties or {}),
             location=location,
             comment=comment,
+            format=format,
         )
         handle = create.create_table(
             self.catalog,
-            levels_of(name),
+            self.workspace.full_name(name),
             layout,
             if_not_exists=if_not_exists,
             replace=replace,
@@ -150,14 +187,35 @@ class Lake:
         self,
         name: str | tuple[str, ...],
         rows: Any,
-        layout: metadata_change.TableDefinition,
+        layout: metadata_change.TableDefinition | None = None,
         *,
+        partition_by: str | PartitionBy | Sequence[str | PartitionBy] = (),
+        sort_by: Sequence[OrderBy] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        comment: str | None = None,
+        format: str = "",
         replace: bool = False,
     ) -> Result:
-        """Create (or replace) a table that holds these rows, in one commit."""
-        identifier = levels_of(name)
+        """Create (or replace) a table that holds these rows, in one commit.
+
+        `rows` is what `Table.append` takes; the columns are those of the rows. The other arguments
+        are those of `create_table`; a whole `layout` stands for all of them.
+        """
+        identifier = self.workspace.full_name(name)
         if not replace and self.exists(identifier):
             raise create.already_there(identifier)
+        if layout is None:
+            rows, schema = create_as.rows_with_schema(rows, self.engine)
+            layout = metadata_change.TableDefinition(
+                schema=schema,
+                partition_by=_all_of(partition_by),
+                sort_by=tuple(sort_by),
+                properties=dict(properties or {}),
+                location=location,
+                comment=comment,
+                format=format,
+            )
         _, result = create_as.create_table_as(self.catalog, self.engine, identifier, layout, rows)
         return result
 
@@ -174,7 +232,12 @@ class Lake:
         Files outside of the table's own folders are left and logged, but for those below the
         folders `also_below`.
         """
+        name = self.workspace.full_name(name)
+        formats.validate_in_catalog(name, "drop")
         if if_exists and not self.exists(name):
+            return
+        self.workspace.session.forget_rows(name)
+        if formats.drop_name(self.catalog, name, purge=purge):
             return
         if purge:
             purging.drop_with_files(self.catalog, name, also_below=also_below)
@@ -183,11 +246,14 @@ class Lake:
 
     def rename_table(self, name: str | tuple[str, ...], to: str | tuple[str, ...]) -> Table:
         """Rename a table."""
-        return Table(catalog_tables.rename_table(self.catalog, name, to), self)
+        name, to = self.workspace.full_name(name), self.workspace.full_name(to)
+        formats.validate_in_catalog(name, "rename")
+        return Table(formats.rename_table(self.catalog, name, to), self)
 
     def register_table(self, name: str | tuple[str, ...], metadata_location: str) -> Table:
-        """Add a table that exists in storage to the catalog, by its metadata file."""
-        handle = catalog_tables.register_table(self.catalog, name, metadata_location)
+        """Add a table that exists in storage: by its metadata file, a Delta table by its folder."""
+        name = self.workspace.full_name(name)
+        handle = formats.register_table(self.catalog, name, metadata_location)
         return Table(handle, self)
 
     @says_where_it_ran
@@ -208,7 +274,7 @@ class Lake:
             self.catalog,
             self.engine,
             str(source),
-            levels_of(name),
+            self.workspace.full_name(name),
             location=location,
             properties=properties,
             file_format=file_format,
@@ -229,11 +295,38 @@ class Lake:
             self.catalog,
             self.engine,
             str(source),
-            levels_of(name),
+            self.workspace.full_name(name),
             properties=properties,
             file_format=file_format,
         )
         return result
+
+    # ------------------------------------------------------------------ streams
+
+    def read_stream(
+        self,
+        name: str | tuple[str, ...],
+        *,
+        changes: bool = False,
+        start: int | str | None = None,
+        start_as_of: Any = None,
+        max_files_per_trigger: int | None = None,
+        max_rows_per_trigger: int | None = None,
+        branch: str = "main",
+    ) -> Any:
+        """Return the rows added to a table, or its changes, as a streaming DataFrame.
+
+        `start` is a snapshot, after which the stream begins, `"latest"`, or `"earliest"` (the
+        default): first the table as it is. With `changes` rows say what happened to them; an
+        update is a delete and an insert. Limits are of one batch; leave them out where the
+        query's trigger is `availableNow`, which has one batch of all there is.
+        """
+        options = stream_options.options_of(
+            start, start_as_of, max_files_per_trigger, max_rows_per_trigger
+        )
+        options |= {"changes": str(changes).lower(), "branch": branch}
+        reader = self.spark.readStream.format("rowlake").options(**options)
+        return reader.load(quoted(self.workspace.full_name(name)))
 
     # ------------------------------------------------------------------ namespaces
 

@@ -24,7 +24,7 @@ from rowlake.dml.clause_rules import first_broken_rule
 from rowlake.dml.operations import Action, Clause, Merge, When
 from rowlake.dml.python_arguments import assignments_of, condition_of, match_of
 from rowlake.errors import InvalidStatementError
-from rowlake.verbs.source import SourcePath
+from rowlake.sources.rows import SourcePath
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,6 +13,7 @@ from rowlake.engine.tally import says_where_it_ran
 from rowlake.errors import InvalidStatementError
 from rowlake.maintenance import Maintenance
 from rowlake.model.metadata_change import (
+    CreateRef,
     DropRef,
     FastForward,
     MetadataChange,
@@ -20,29 +21,34 @@ from rowlake.model.metadata_change import (
     Retention,
     Rollback,
 )
+from rowlake.streaming import Streaming
 from rowlake.times import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
+    from typing_extensions import Unpack
 
     from rowlake import merge_builder
     from rowlake.commit import metadata as commit
-    from rowlake.conditions import pushed
     from rowlake.dml import change, insert, operations, python_arguments
     from rowlake.dml import options as write_options
     from rowlake.lake import Lake
     from rowlake.maintain.autopilot import auto
     from rowlake.model import table_schema
+    from rowlake.model.arguments import RefArguments, WriteArguments
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.table_schema import TableSchema, TableSpec
     from rowlake.model.view import SnapshotInfo
     from rowlake.query import lookup as lookups
-    from rowlake.query import refusals
+    from rowlake.query import row_condition
     from rowlake.rowlevel import upsert as upserting
+    from rowlake.stream import apply as applying
+    from rowlake.stream import feed
+    from rowlake.stream import sink as batches
     from rowlake.verbs import alter, branches, cherry_pick, ingest, inspect, read, wap, write
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
@@ -50,11 +56,11 @@ else:  # loaded at their first use: a look at a table needs few of them
     (merge_builder,) = deferred("rowlake", "merge_builder")
     (table_schema,) = deferred("rowlake.model", "table_schema")
     (upserting,) = deferred("rowlake.rowlevel", "upsert")
-    (pushed,) = deferred("rowlake.conditions", "pushed")
+    applying, batches, feed = deferred("rowlake.stream", "apply sink feed")
     change, insert, operations, python_arguments, write_options = deferred(
         "rowlake.dml", "change insert operations python_arguments options"
     )
-    lookups, refusals = deferred("rowlake.query", "lookup refusals")
+    lookups, row_condition = deferred("rowlake.query", "lookup row_condition")
     alter, branches, cherry_pick, ingest, inspect, read, wap = deferred(
         "rowlake.verbs", "alter branches cherry_pick ingest inspect read wap"
     )
@@ -62,11 +68,16 @@ else:  # loaded at their first use: a look at a table needs few of them
 Time = "str | int | float | datetime.datetime"
 
 
-class Table(Maintenance):
-    """One table of a lake; made by `Lake.table`."""
+class Table(Maintenance, Streaming):
+    """One table of a lake; made by `Lake.table`.
 
-    def __init__(self, handle: TableHandle, lake: Lake) -> None:
+    With `pinned`, it keeps to the metadata that it has and what its own commits make of it, as one
+    statement sees a table.
+    """
+
+    def __init__(self, handle: TableHandle, lake: Lake, *, pinned: bool = False) -> None:
         self._handle = handle
+        self._pinned = pinned
         self._lake = lake
         self._workspace = lake.workspace
 
@@ -93,7 +104,8 @@ class Table(Maintenance):
     @property
     def handle(self) -> TableHandle:
         """The table's newest metadata, with what it takes to commit to it."""
-        self._handle = self._handle.format.refresh(self._handle)
+        if not self._pinned:
+            self._handle = self._handle.format.refresh(self._handle)
         return self._handle
 
     @property
@@ -108,7 +120,7 @@ class Table(Maintenance):
 
     @property
     def format(self) -> str:
-        """The table format (`iceberg`)."""
+        """The table format: `iceberg` or `delta`."""
         return self._handle.format.name
 
     @property
@@ -123,7 +135,7 @@ class Table(Maintenance):
 
     @property
     def format_version(self) -> int:
-        """The Iceberg format version."""
+        """The version of the format; of Delta tables the reader version."""
         return self.handle.format_version
 
     # ------------------------------------------------------------------ reading
@@ -142,17 +154,12 @@ class Table(Maintenance):
         """
         handle = self.handle
         at = self._at(handle, snapshot_id, as_of, ref)
-        if not isinstance(where, str):
-            exact = where is not None
-            return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
-        schema = handle.view(**at).schema
-        shown = list(schema.arrow.names if columns is None else columns)
-        needed = list(dict.fromkeys([*shown, *pushed.columns_in(where, schema)]))
-        said = pushed.pushed_condition(where, schema, zone=self._engine.time_zone)
-        found = read.frame(handle, self._engine, read.Request(needed, said.predicate, **at))
-        with refusals.told_plainly(None, where, moved=True, columns=schema.arrow.names):
-            found = found.where(where)
-        return found.select(*[found[f"`{name.replace('`', '``')}`"] for name in shown])
+        if isinstance(where, str):
+            condition = python_arguments.condition_of(where, "where") or ""
+            lookup = lookups.TableLookup(self._workspace, [handle])
+            return row_condition.frame_where(lookup, handle, condition, columns, **at)
+        exact = where is not None
+        return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
 
     def arrow(
         self,
@@ -167,6 +174,52 @@ class Table(Maintenance):
         at = self._at(handle, snapshot_id, as_of, ref)
         return read.arrow(handle, self._engine, read.Request(columns, where, exact=True, **at))
 
+    def changes(
+        self,
+        start: int | None = None,
+        end: int | None = None,
+        start_as_of: Any = None,
+        end_as_of: Any = None,
+        keys: Sequence[str] | None = None,
+        net: bool = False,
+        columns: Sequence[str] | None = None,
+        where: str | Predicate | None = None,
+        branch: str = "main",
+    ) -> Any:
+        """Return what changed after one snapshot (or time) up to another, as a Spark DataFrame.
+
+        Rows come in the schema of the end, with `_change_type` (`insert`, `delete`,
+        `update_preimage`, `update_postimage`), `_change_ordinal`, `_commit_snapshot_id` and
+        `_commit_timestamp`. Without a start, the rows of the oldest snapshot kept come first, as
+        inserts. Updates are paired by `keys` (the identifier fields by default), else by row id
+        where the table has them, else they are a delete and an insert. `net` leaves one change of
+        each row, or key, over the whole span.
+        """
+        bounds = feed.bounds_of(start, end, start_as_of, end_as_of, branch)
+        asked = feed.ChangesRequest(bounds, keys, net, columns)
+        return feed.changes(self.handle, self._engine, asked, where)
+
+    def changes_arrow(
+        self,
+        start: int | None = None,
+        end: int | None = None,
+        start_as_of: Any = None,
+        end_as_of: Any = None,
+        keys: Sequence[str] | None = None,
+        net: bool = False,
+        columns: Sequence[str] | None = None,
+        where: Predicate | None = None,
+        branch: str = "main",
+    ) -> pa.Table:
+        """Return what `changes` does as an Arrow table, in the order of commits.
+
+        A few changes need no Spark session.
+        """
+        bounds = feed.bounds_of(start, end, start_as_of, end_as_of, branch)
+        exact = where is not None
+        asked = feed.ChangesRequest(bounds, keys, net, columns, where, exact=exact)
+        return feed.arrow(self.handle, self._engine, asked)
+
     def _at(
         self, handle: TableHandle, snapshot_id: int | None, as_of: Any, ref: str | None
     ) -> dict[str, Any]:
@@ -179,7 +232,7 @@ class Table(Maintenance):
     # ------------------------------------------------------------------ writing
 
     @says_where_it_ran
-    def append(self, rows: Any, **options: Any) -> Result:
+    def append(self, rows: Any, **options: Unpack[WriteArguments]) -> Result:
         """Add rows: a Spark DataFrame, an Arrow table, a pandas or polars frame, dicts, a path."""
         return self._keep(insert.append_rows(self.handle, self._engine, rows, options))
 
@@ -191,7 +244,7 @@ class Table(Maintenance):
         *,
         check_duplicate_files: bool = True,
         file_format: str | None = None,
-        **options: Any,
+        **options: Unpack[WriteArguments],
     ) -> Result:
         """Take Parquet, ORC or Avro files into the table as they are: a path, a directory, a list.
 
@@ -216,7 +269,7 @@ class Table(Maintenance):
         where: str | Predicate | None = None,
         *,
         dynamic: bool = False,
-        **options: Any,
+        **options: Unpack[WriteArguments],
     ) -> Result:
         """Replace all rows, those that a filter selects, or (dynamic) the partitions hit."""
         return self._keep(
@@ -226,12 +279,12 @@ class Table(Maintenance):
         )
 
     @says_where_it_ran
-    def truncate(self, **options: Any) -> Result:
+    def truncate(self, **options: Unpack[WriteArguments]) -> Result:
         """Remove all rows; metadata only."""
         return self._keep(insert.truncate_rows(self.handle, self._engine, options))
 
     @says_where_it_ran
-    def delete(self, where: str | Predicate, **options: Any) -> Result:
+    def delete(self, where: str | Predicate, **options: Unpack[WriteArguments]) -> Result:
         """Delete the rows for which a condition is TRUE; subqueries may name other tables.
 
         `mode` is `auto` (decided per file), `copy-on-write` or `merge-on-read`; `isolation` is
@@ -247,20 +300,27 @@ class Table(Maintenance):
         )
         return self._change_rows(operations.Delete(self.identifier, where=condition), options)
 
-    def update(self, set: Mapping[str, Any], where: str | None = None, **options: Any) -> Result:
+    def update(
+        self,
+        set: Mapping[str, Any] | None = None,
+        where: str | None = None,
+        *,
+        values: Mapping[str, Any] | None = None,
+        **options: Unpack[WriteArguments],
+    ) -> Result:
         """Give columns new values in the rows for which a condition is TRUE (all without one).
 
-        `set` takes columns (`a`, or `a.b` for a field) to SQL texts or Python values; options are
-        those of `delete`.
+        `set` takes columns (`a`, or `a.b` for a field) to SQL expressions (`"price * 1.1"`),
+        `values` to values as they are (`"shipped"` is that text); options are those of `delete`.
         """
         name = self.identifier
         owners = operations.qualifiers(name, None)
-        assigned = python_arguments.assignments_of(set, owners, "set")
+        assigned = python_arguments.assigned(set, values, owners)
         condition = python_arguments.condition_of(where, "where")
         return self._change_rows(operations.Update(name, assigned, where=condition), options)
 
     def merge(
-        self, source: Any, on: str | Sequence[str], **options: Any
+        self, source: Any, on: str | Sequence[str], **options: Unpack[WriteArguments]
     ) -> merge_builder.MergeBuilder:
         """Return a builder of a MERGE (`MergeBuilder`); `execute()` runs it.
 
@@ -279,7 +339,7 @@ class Table(Maintenance):
         *,
         on_duplicates: str = "error",
         if_exists: str = "update",
-        **options: Any,
+        **options: Unpack[WriteArguments],
     ) -> Result:
         """Write rows in place of those with the same keys (the identifier fields by default).
 
@@ -291,6 +351,35 @@ class Table(Maintenance):
         handle, chosen = self.for_write(options)
         wanted = upserting.Upsert(keys, on_duplicates, if_exists)
         return self._wrote(*upserting.upsert(handle, self._engine, rows, wanted, chosen))
+
+    @says_where_it_ran
+    def apply_changes(
+        self,
+        rows: Any,
+        keys: Sequence[str] | None = None,
+        sequence_by: str | None = None,
+        apply_as_deletes: str | None = None,
+        format: str | None = None,
+        scd_type: int = 1,
+        schema_evolution: bool = False,
+        app_id: str | None = None,
+        batch: int | None = None,
+        **options: Unpack[WriteArguments],
+    ) -> Result:
+        """Apply a batch of change events in one commit; the last event of each key wins.
+
+        `rows` is what `append` takes, or messages of a `format` (`debezium`, `wal2json`,
+        `pgoutput`, `images`). `sequence_by` orders the events of a key; where it is a column of the
+        table, events older than the table's row are left out. `apply_as_deletes` is an SQL
+        condition on the event. `scd_type=2` keeps every version, with `__start_at` and `__end_at`.
+        A batch number of an app that has landed already is skipped (`Result.skipped`).
+        """
+        wanted = applying.ApplyChanges(
+            keys, sequence_by, apply_as_deletes, format, scd_type, schema_evolution
+        )
+        marked = {**options, **batches.batch_option(app_id, batch)}
+        handle, chosen = self.for_write(marked)
+        return self._wrote(*applying.apply_changes(handle, self._engine, rows, wanted, chosen))
 
     def lookup(self) -> lookups.TableLookup:
         """Return what finds tables for one statement, and has this one as it is now."""
@@ -322,8 +411,13 @@ class Table(Maintenance):
         return list(self.handle.snapshots)
 
     def history(self) -> pa.Table:
-        """Return what was current when."""
-        return inspect.metadata_table(self.handle, "history")
+        """Return what was current when, and what made it.
+
+        `statement` is `MERGE`, `UPDATE`, `DELETE`, `UPSERT`, `rewrite_data_files`, …; then its
+        condition, the rows it updated, deleted and inserted, the rows left, and the user. What a
+        snapshot does not tell is null. Delta tables have the columns of DESCRIBE HISTORY.
+        """
+        return inspect.history(self.handle)
 
     def files(self) -> pa.Table:
         """Return the files of the current snapshot."""
@@ -339,11 +433,15 @@ class Table(Maintenance):
 
     # ------------------------------------------------------------------ history
 
-    def create_branch(self, name: str, snapshot_id: int | None = None, **kept: Any) -> None:
+    def create_branch(
+        self, name: str, snapshot_id: int | None = None, **kept: Unpack[RefArguments]
+    ) -> None:
         """Create a branch at a snapshot (the current one by default)."""
         self._create_ref(name, "branch", snapshot_id, kept)
 
-    def create_tag(self, name: str, snapshot_id: int | None = None, **kept: Any) -> None:
+    def create_tag(
+        self, name: str, snapshot_id: int | None = None, **kept: Unpack[RefArguments]
+    ) -> None:
         """Create a tag at a snapshot (the current one by default)."""
         self._create_ref(name, "tag", snapshot_id, kept)
 
@@ -353,13 +451,12 @@ class Table(Maintenance):
         kept = write_options.known_options(kept, Retention, "replace", "if_not_exists")
         flags = {key: kept[key] for key in ("replace", "if_not_exists") if key in kept}
         retention = Retention(**{key: kept[key] for key in kept if key not in flags})
-        self._handle = branches.create_ref(
-            self.handle, name, kind, snapshot_id=snapshot_id, retention=retention, **flags
-        )
+        wanted = CreateRef(name, kind, snapshot_id, retention, **flags)
+        self._handle = branches.create_ref(self.handle, wanted)
 
-    def drop_ref(self, name: str, *, if_exists: bool = False) -> None:
-        """Drop a branch or tag."""
-        self._change(f"drop {name}", DropRef(name, if_exists))
+    def drop_ref(self, name: str, *, if_exists: bool = False, kind: str | None = None) -> None:
+        """Drop a branch or tag; with `kind` (`branch` or `tag`) only one of that kind."""
+        self._change(f"drop {name}", DropRef(name, if_exists, kind))
 
     def fast_forward(self, branch: str, to: str) -> None:
         """Move a branch to the head of another that has all its commits."""

@@ -1,8 +1,10 @@
-"""Times as users write them -> milliseconds since 1970."""
+"""Times as users write them -> milliseconds since 1970; the machine's time zone."""
 
 from __future__ import annotations
 
 import datetime
+import os
+from pathlib import Path
 from typing import Any
 
 from rowlake.errors import InvalidStatementError
@@ -33,3 +35,13 @@ def _parsed(text: str) -> datetime.datetime:
         raise InvalidStatementError(
             f"{text!r} is not a time: write it as 2024-05-01 or 2024-05-01T12:30:00+00:00."
         ) from error
+
+
+def machine_zone() -> str:
+    """Return the name of the machine's time zone, as a new Spark session has it."""
+    named = os.environ.get("TZ", "").lstrip(":")
+    if named:
+        return named
+    place = str(Path("/etc/localtime").resolve())
+    _, found, name = place.partition("zoneinfo/")
+    return name if found else "UTC"
