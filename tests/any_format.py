@@ -6,6 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
+from rowlake.delta.format import DELTA
+from rowlake.delta.vectors import vector_columns
 from rowlake.iceberg.format import ICEBERG
 
 if TYPE_CHECKING:
@@ -42,6 +46,21 @@ class _Steps:
 def read_by_others(table: Table) -> list[pa.Table]:
     """Return the rows of a table as other libraries read it: PyIceberg, where it is Iceberg's."""
     return [table.to_pyiceberg().scan().to_arrow()] if table.handle.format is ICEBERG else []
+
+
+def referenced_files(table: Table) -> set[str]:
+    """Return the data and delete files that any version of a table refers to, and Delta's log."""
+    handle: Any = table.handle
+    if handle.format is not DELTA:
+        return set(table.inspect("all_files")["file_path"].to_pylist())
+    known = {one.location for one in handle.storage.list(handle.log.folder)}
+    for version in handle.times.versions:
+        files = handle.times.read(version).files
+        known |= set(files["location"].to_pylist())
+        marked = files.filter(pc.is_valid(files["storage_type"]))
+        if marked.num_rows:
+            known |= set(vector_columns(marked, table.location)["location"].to_pylist())
+    return known
 
 
 def next_row_id(table: Table) -> int:

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from rowlake import Lake, connect
 from rowlake.catalog.open import open_catalog
-from rowlake.connection import run_statement
+from rowlake.connection import statements
 from rowlake.storage.files import Storage
 from rowlake.workspace import Workspace
+from tests.delta_lake import delta_lake
 from tests.memory_format.lake import forget_stores, memory_lake
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ _format = "iceberg"
 
 def make_lake(folder: Path, *, catalog: str | None = None, engine: Engine | None = None) -> Lake:
     """Open the lake of a folder; `using_format` says of which format its tables are."""
-    if _format != "iceberg" and catalog is None:
+    if _format == "delta" and catalog is None:
+        return delta_lake(str(folder), engine)
+    if _format == "memory" and catalog is None:
         return memory_lake(str(folder), engine)
     if engine is None:
         return connect(str(folder), catalog)
-    return Lake(Workspace(open_catalog(str(folder), catalog), engine), run_statement)
+    return Lake(Workspace(open_catalog(str(folder), catalog), engine), statements)
 
 
 @contextmanager

@@ -310,4 +310,18 @@ def check_purging_leaves_nothing(lake: Any, version: int) -> None:
     assert list(storage.list(location)) == []
 
 
+def check_views_and_cached_rows_show_the_table_as_it_is(lake: Any, version: int) -> None:
+    """A temporary view is resolved at each use, until Spark has another of its name."""
+    table = fresh(lake, "viewed", "id bigint", version)
+    lake.sql("CREATE OR REPLACE TEMPORARY VIEW seen_rows AS SELECT id FROM checks.viewed")
+    lake.sql("CACHE LAZY TABLE seen_rows")
+    assert rows(lake, "SELECT * FROM seen_rows") == []
+    table.append(pa.table({"id": pa.array([1], pa.int64())}))
+    assert rows(lake, "SELECT * FROM seen_rows") == [(1,)]
+    lake.sql("UNCACHE TABLE seen_rows")
+    lake.spark.range(7, 8).createOrReplaceTempView("seen_rows")
+    assert rows(lake, "SELECT * FROM seen_rows") == [(7,)]
+    lake.sql("DROP VIEW seen_rows")
+
+
 CHECKS = [found for name, found in sorted(globals().items()) if name.startswith("check_")]

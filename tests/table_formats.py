@@ -1,8 +1,9 @@
-"""The table formats that a folder of tests runs on: Iceberg, and tables in memory.
+"""The table formats that a folder of tests runs on: Iceberg, tables in memory, some on Delta Lake.
 
 A conftest that imports the names of `__all__` has every test that asks for `table_format` (mostly
 by way of its module's fixture `lake`) run on each format. Tests that look inside Iceberg, or need
-its catalogs, are marked `iceberg` and run on that alone.
+its catalogs, are marked `iceberg` and run on that alone. Modules marked `delta` run on Delta tables
+too, but for tests marked `not_delta` with what Delta lacks.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["pytest_collection_modifyitems", "pytest_generate_tests", "table_format"]
 
 FORMATS = ("iceberg", "memory")
-VARIANTS = 4  # of a test, in memory
+VARIANTS = 4  # of a test, on formats other than Iceberg
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test that asks for a format on every one, unless it is marked."""
-    is_marked = metafunc.definition.get_closest_marker("iceberg") is not None
-    if "table_format" in metafunc.fixturenames and not is_marked:
-        metafunc.parametrize("table_format", FORMATS, indirect=True)
+    marked = metafunc.definition.get_closest_marker
+    if "table_format" in metafunc.fixturenames and marked("iceberg") is None:
+        on_delta = marked("delta") is not None and marked("not_delta") is None
+        formats = (*FORMATS, "delta") if on_delta else FORMATS
+        metafunc.parametrize("table_format", formats, indirect=True)
 
 
 @pytest.fixture
@@ -41,12 +44,13 @@ def table_format(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep a few variants of each test in memory: kernels and files are the same on any format."""
+    """Keep a few variants of each test on other formats: kernels are the same on all of them."""
     left_out = set()
     by_test: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if "table_format" in getattr(item, "fixturenames", ()) and _format_of(item) == "memory":
-            by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        if "table_format" in getattr(item, "fixturenames", ()) and _format_of(item) != "iceberg":
+            name = item.nodeid.partition("[")[0]
+            by_test.setdefault(f"{name} {_format_of(item)}", []).append(item)
     for variants in by_test.values():
         # A checksum spreads the choice over all parameters, the same in every run.
         variants.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))

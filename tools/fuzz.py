@@ -5,7 +5,7 @@ many processes. Goes out: the seed, the number of histories and operations, and 
 that went wrong, cut down to the steps that it needs. A history has a number; the same seed, number
 and steps always give the same history, in any process. Every table is read by rowlake and compared
 with a plain oracle; at the end of some histories PyIceberg reads it too, at the end of fewer
-Iceberg Java.
+Iceberg Java. With `--changes`, the change feeds of each table are replayed instead.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tests.histories.changes import check_changes
 from tests.histories.driver import driver_lake, run, tight_limits
 from tests.histories.history import Divergence, run_history
 from tests.histories.readers import FOR_PYICEBERG, check_java, check_pyiceberg
@@ -54,6 +55,7 @@ class Done:
     operations: int = 0
     divergence: str | None = None
     reader: str | None = None  # the other reader of its table
+    feeds: int = 0
 
 
 @dataclass
@@ -62,6 +64,7 @@ class Tally:
     steps: int
     histories: int = 0
     operations: int = 0
+    feeds: int = 0
     read_by: Counter[str] = field(default_factory=Counter)
     failed: list[int] = field(default_factory=list)
     started: float = field(default_factory=monotonic)
@@ -69,15 +72,18 @@ class Tally:
     def add(self, done: Done) -> None:
         self.histories += 1
         self.operations += done.operations
+        self.feeds += done.feeds
         self.read_by.update([done.reader] if done.reader else [])
         self.failed += [] if done.divergence is None else [done.number]
 
     def __str__(self) -> str:
+        readers = ", ".join(f"{name}: {count}" for name, count in sorted(self.read_by.items()))
+        more = f"; changes replayed: {self.feeds}" if self.feeds else ""
+        more += f"; also read by {readers}" if readers else ""
         return (
             f"seed {self.seed}, {self.steps} steps: {self.histories} histories, "
             f"{self.operations} operations, {len(self.failed)} divergences "
-            f"in {monotonic() - self.started:.0f} s; also read by PyIceberg: "
-            f"{self.read_by['PyIceberg']}, by Iceberg Java: {self.read_by['Java']}"
+            f"in {monotonic() - self.started:.0f} s{more}"
         )
 
 
@@ -99,8 +105,8 @@ def reader_of(number: int) -> str | None:
 class Ground:
     """Where the histories of one process are run: a folder of its own."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, *, changes: bool = False) -> None:
+        self._folder, self.replays_changes = folder, changes
         self._lake = _PROCESS.enter_context(driver_lake(f"{folder}/lake"))
 
     @cached_property
@@ -113,7 +119,7 @@ class Ground:
 
     def run(self, number: int, randoms: list[random.Random]) -> tuple[History, str | None]:
         """Run one history, have its reader check the table, and return which one did."""
-        reader = reader_of(number)
+        reader = None if self.replays_changes else reader_of(number)
         lake = self._java[0] if reader == "Java" else self._lake
         options = FOR_PYICEBERG if reader == "PyIceberg" else {}
         with tight_limits(tight=number % 2 == 0):
@@ -147,8 +153,11 @@ def java_sql(warehouse: Path) -> Iterator[Callable[[str], Any]]:
 def attempt(ground: Ground, seed: str, number: int, places: list[int]) -> Done:
     """Run one history; raises `Divergence`."""
     history, reader = ground.run(number, sources(seed, number, places))
+    feeds = 0
+    if ground.replays_changes:
+        feeds = check_changes(history, random.Random(f"{seed}:{number}:changes"))
     shutil.rmtree(history.table.location.removeprefix("file://"), ignore_errors=True)
-    return Done(number, history.operations, reader=reader)
+    return Done(number, history.operations, reader=reader, feeds=feeds)
 
 
 def cut_down(ground: Ground, seed: str, number: int, places: list[int]) -> Divergence | None:
@@ -175,27 +184,29 @@ def outcome_of(seed: str, steps: int, number: int) -> Done:
 # --- many
 
 
-def start(folder: str) -> None:
+def start(folder: str, *, changes: bool) -> None:
     """Give this process a ground of its own in a folder."""
-    _GROUNDS[:] = [Ground(tempfile.mkdtemp(dir=folder))]
+    _GROUNDS[:] = [Ground(tempfile.mkdtemp(dir=folder), changes=changes)]
     gc.freeze()  # what is loaded stays, and need not be scanned by every collection
 
 
-def start_job(folder: str) -> None:
+def start_job(folder: str, changes: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends all
     tempfile.tempdir = folder
-    start(folder)
+    start(folder, changes=changes)
 
 
-def outcomes(numbers: range, seed: str, steps: int, jobs: int, folder: str) -> Iterator[Done]:
+def outcomes(
+    numbers: range, tally: Tally, folder: str, *, jobs: int, changes: bool
+) -> Iterator[Done]:
     """Yield the histories in the order of their numbers."""
-    work = partial(outcome_of, seed, steps)
+    work = partial(outcome_of, tally.seed, tally.steps)
     if jobs == 1:
-        start(folder)
+        start(folder, changes=changes)
         with _PROCESS:
             yield from map(work, numbers)
         return
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), start_job, (folder,))
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), start_job, (folder, changes))
     try:
         yield from pool.map(work, numbers)
     finally:
@@ -206,7 +217,7 @@ def fuzz(arguments: argparse.Namespace, tally: Tally, folder: str) -> None:
     """Run the histories and count them; each divergence is printed when it is found."""
     reported = monotonic()
     numbers = range(arguments.first, arguments.first + arguments.histories)
-    found = outcomes(numbers, tally.seed, tally.steps, arguments.jobs, folder)
+    found = outcomes(numbers, tally, folder, jobs=arguments.jobs, changes=arguments.changes)
     with closing(found):
         for done in found:
             tally.add(done)
@@ -240,6 +251,7 @@ def main() -> None:
     parser.add_argument("--seed", help="any text; a random one is chosen and printed by default")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--most-failures", type=int, default=1)
+    parser.add_argument("--changes", action="store_true", help="replay change feeds")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes; one per core")
     arguments = parser.parse_args()
     seed = arguments.seed or str(random.SystemRandom().randrange(10**9))

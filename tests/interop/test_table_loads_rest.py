@@ -10,7 +10,7 @@ import requests
 
 import rowlake
 from tests.parts.rest import rest_catalog
-from tests.parts.table_loads import STATEMENTS, fill
+from tests.parts.table_loads import ABOUT_ONE, STATEMENTS, TARGET, fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +36,26 @@ def test_a_statement_asks_for_each_of_its_tables_once(
     lake: rowlake.Lake, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     statement, tables = STATEMENTS[name]
+    asked = asked_by(lake, monkeypatch, statement)
+    expected = sorted(("GET", table.partition(".")[2]) for table in tables)
+    assert sorted(one for one in asked if one[0] != "POST") == expected
+    assert sum(method == "POST" for method, _ in asked) == (0 if "select" in name else 1)
+
+
+SHOWN = ("describe", "show create", "show properties", "explain merge", "call ancestors")
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_statement_that_shows_a_table_asks_for_it_once(
+    lake: rowlake.Lake, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert asked_by(lake, monkeypatch, ABOUT_ONE[name]) == [("GET", TARGET.partition(".")[2])]
+
+
+def asked_by(
+    lake: rowlake.Lake, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> list[tuple[str, str]]:
+    """Return the method and the last part of the path of each request of a statement."""
     asked: list[tuple[str, str]] = []
     send = requests.Session.send
 
@@ -45,6 +65,4 @@ def test_a_statement_asks_for_each_of_its_tables_once(
 
     monkeypatch.setattr(requests.Session, "send", noted)
     lake.sql(statement).collect()
-    expected = sorted(("GET", table.partition(".")[2]) for table in tables)
-    assert sorted(one for one in asked if one[0] != "POST") == expected
-    assert sum(method == "POST" for method, _ in asked) == (0 if "select" in name else 1)
+    return asked

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError, shown
 from rowlake.model import metadata_change as changes
+from rowlake.model.app_batch import marks_after_expiry
 from rowlake.model.handle import MAIN, Ref
 from tests.memory_format.cleanup import expired
 from tests.memory_format.definition import FORMAT_VERSION, redefined, sort_order
@@ -29,6 +30,8 @@ def _(change: changes.CreateRef, handle: MemoryHandle) -> MemoryTable:
     known = handle.refs.get(change.name)
     if known is not None and change.if_not_exists:
         return handle.table
+    if known is None and not change.create:
+        raise InvalidStatementError(f"Table {handle.name} has no {change.kind} {change.name}.")
     if known is not None and not change.replace:
         raise InvalidStatementError(
             f"Table {handle.name} has a branch or tag {change.name} already."
@@ -51,6 +54,9 @@ def _(change: changes.DropRef, handle: MemoryHandle) -> MemoryTable:
         if change.if_exists:
             return handle.table
         raise _no_ref(handle, change.name)
+    found = handle.refs[change.name].kind
+    if change.kind not in (None, found):
+        raise InvalidStatementError(f"{change.name} is a {found}, not a {change.kind}.")
     if change.name == MAIN:
         raise InvalidStatementError("The branch main cannot be dropped.")
     left = {name: ref for name, ref in handle.refs.items() if name != change.name}
@@ -128,7 +134,12 @@ def _(change: changes.Redefine, handle: MemoryHandle) -> MemoryTable:
 
 @altered.register(changes.ExpireSnapshots)
 def _(change: changes.ExpireSnapshots, handle: MemoryHandle) -> MemoryTable:
-    return expired(handle.table, change.expiry) if change.expiry else handle.table
+    if not change.expiry:
+        return handle.table
+    marks = marks_after_expiry(handle, change.expiry.snapshot_ids)
+    properties = {**handle.table.properties, **marks}
+    left = {name: text for name, text in properties.items() if text is not None}
+    return replace(expired(handle.table, change.expiry), properties=left)
 
 
 def _moved(handle: MemoryHandle, name: str, snapshot_id: int) -> MemoryTable:

@@ -67,7 +67,8 @@ class SchemaBuilder:
         self._keys = self.table.schema.identifier_field_ids
         self._last_id = self.table.last_column_id
 
-    def add_column(self, name: str, kind: Any, default_value: Any = None) -> None:
+    def add_column(self, path: str | tuple[str], kind: Any, default_value: Any = None) -> None:
+        (name,) = (path,) if isinstance(path, str) else path
         self._last_id += 1
         metadata = {FIELD_ID: str(self._last_id).encode()}
         if default_value is not None:
@@ -82,7 +83,8 @@ class SchemaBuilder:
         found = self._find(name)
         self._columns[self._columns.index(found)] = found.with_name(to)
 
-    def update_column(self, name: str, kind: Any) -> None:
+    def update_column(self, path: str | tuple[str], kind: Any) -> None:
+        (name,) = (path,) if isinstance(path, str) else path
         found = self._find(name)
         self._columns[self._columns.index(found)] = found.with_type(_TYPES[str(kind)])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -11,10 +12,12 @@ from rowlake.commit.metadata import commit_metadata
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError, shown
 from rowlake.iceberg.manifest_set import summary_rows
 from rowlake.iceberg.summary import summary_of
+from rowlake.model.app_batch import LandedBatch, last_landed, with_mark
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.format import FileAction, LandedCommit
 from rowlake.model.handle import MAIN, Ref
 from rowlake.model.health import MetadataFacts
+from rowlake.model.history_rows import history_rows
 from rowlake.model.names import quoted
 from rowlake.model.outcome import Conflict, Landed
 from rowlake.model.view import SnapshotInfo, TableView
@@ -104,6 +107,9 @@ class MemoryFormat:
             io_properties=handle.io_properties,
         )
 
+    def load_path(self, catalog: Any, identifier: tuple[str, ...], path: str) -> TableHandle:
+        raise UnsupportedFeatureError(f"Tables in memory have no path {path}.")
+
     def refresh(self, handle: TableHandle) -> TableHandle:
         own = _own(handle)
         if own.is_staged:
@@ -128,9 +134,9 @@ class MemoryFormat:
         return MemoryListing(found)
 
     def commits_since(
-        self, handle: TableHandle, branch: str, start: int | None
+        self, handle: TableHandle, branch: str, start: int | None, *, end: int | None = None
     ) -> list[LandedCommit] | None:
-        since, before = [], handle.head_of(branch)
+        since, before = [], handle.head_of(branch) if end is None else end
         for snapshot in handle.ancestors(before):
             if snapshot.snapshot_id == start:
                 break
@@ -154,10 +160,22 @@ class MemoryFormat:
             _own(handle), name, self.view(handle, snapshot_id=snapshot_id, ref=ref)
         )
 
+    def last_landed(self, handle: TableHandle, branch: str, app_id: str) -> LandedBatch | None:
+        return last_landed(handle, branch, app_id)
+
+    def describe_history(self, handle: TableHandle, limit: int | None = None) -> pa.Table:
+        return history_rows(list(islice(handle.ancestors(handle.current_snapshot_id), limit)))
+
     # ------------------------------------------------------------------ committing
 
     def new_token(self, handle: TableHandle) -> int:
         return self.store.next_number()
+
+    def snapshot_id(self, handle: TableHandle, token: int) -> int:
+        return token
+
+    def outdated(self, handle: TableHandle, prepared: Prepared) -> str | None:
+        return None
 
     def prepare(
         self, handle: TableHandle, change: Change, token: int, storage: Storage
@@ -194,6 +212,9 @@ class MemoryFormat:
             files={**base.files, snapshot.snapshot_id: applied.files},
             last_sequence_number=number,
             next_row_id=applied.next_row_id,
+        )
+        table = replace(
+            table, properties={**base.properties, **_set_properties(handle, change, snapshot)}
         )
         if not change.stage_only:
             known = base.refs.get(change.branch, Ref(snapshot.snapshot_id, "branch"))
@@ -329,6 +350,16 @@ def _snapshot(
     )
 
 
+def _set_properties(handle: TableHandle, change: Change, made: SnapshotInfo) -> dict[str, str]:
+    batch = change.app_batch
+    if batch is None:
+        return dict(change.table_properties)
+    landed = LandedBatch(
+        batch.batch_id, made.snapshot_id, made.sequence_number, made.timestamp_ms, batch.run_id
+    )
+    return {**change.table_properties, **with_mark(handle, change.branch, batch, landed)}
+
+
 def _summary(files: SnapshotFiles, before: Any, change: Change) -> dict[str, str]:
     added = (FileAction.ADDED_DATA, FileAction.ADDED_DELETES)
     removed = (FileAction.REMOVED_DATA, FileAction.REMOVED_DELETES)
@@ -341,5 +372,6 @@ def _summary(files: SnapshotFiles, before: Any, change: Change) -> dict[str, str
         )
         for actions in (added, removed)
     ]
-    extra = {str(key): str(value) for key, value in change.properties.items()}
+    batch = change.app_batch.summary if change.app_batch else {}
+    extra = {str(key): str(value) for key, value in change.properties.items()} | batch
     return summary_of(*counted, parent=before, extra=extra)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowlake.commit.metadata import commit_metadata
-from rowlake.connection import run_statement
+from rowlake.connection import statements
 from rowlake.engine.spark import Engine
 from rowlake.lake import Lake
 from rowlake.model.metadata_change import Redefine, TableDefinition
@@ -44,7 +44,7 @@ class MemoryLake(Lake):
     """What suites need of a lake."""
 
     def __init__(self, store: MemoryStore, engine: Engine) -> None:
-        super().__init__(Workspace(store, engine), run_statement)
+        super().__init__(Workspace(store, engine), statements)
         self.store = store
 
     def table(self, name: Name) -> Table:

@@ -11,6 +11,7 @@ from rowlake.errors import StorageError
 from rowlake.iceberg.cache import default_cache
 from rowlake.iceberg.format import ICEBERG
 from rowlake.storage.files import Storage
+from tests.any_format import referenced_files
 from tests.lakes import make_lake, rows_of
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def stray_files(warehouse: Path, catalog: str | None, name: str) -> set[str]:
     """Return the files below a table that none of its snapshots refers to."""
     with make_lake(warehouse, catalog=catalog) as lake:
         table = lake.table(name)
-        known = set(table.inspect("all_files")["file_path"].to_pylist())
+        known = referenced_files(table)
         if table.handle.format is ICEBERG:
             known |= _metadata_files(table)
         found = {one.location for one in Storage({}).list(table.location)}

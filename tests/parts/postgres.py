@@ -20,8 +20,8 @@ USER = "postgres"
 
 
 @contextmanager
-def postgres() -> Iterator[str]:
-    """Yield the SQLAlchemy address of an empty database."""
+def postgres(*settings: str) -> Iterator[str]:
+    """Yield the SQLAlchemy address of an empty database; settings are like `wal_level=logical`."""
     programs = _programs()
     folder = Path(tempfile.mkdtemp(prefix="rowlake-postgres-"))
     if os.geteuid() == 0:
@@ -30,6 +30,7 @@ def postgres() -> Iterator[str]:
     try:
         _run(programs / "initdb", "-D", data, "-A", "trust", "-U", USER, "--no-sync")
         options = f"-p {port} -k {folder} -c listen_addresses={LOOPBACK} -c fsync=off"
+        options += "".join(f" -c {setting}" for setting in settings)
         _run(programs / "pg_ctl", "-D", data, "-o", options, "-l", folder / "log", "-w", "start")
         try:
             yield f"postgresql+psycopg2://{USER}@{LOOPBACK}:{port}/postgres"

@@ -49,6 +49,35 @@ STATEMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "merge by a join": (JOINED, (TARGET, SOURCE, OTHER)),
 }
+# Statements about one table. Not VACUUM: it looks again before it deletes files.
+ABOUT_ONE = {
+    "add column": f"ALTER TABLE {TARGET} ADD COLUMN note string",
+    "drop column": f"ALTER TABLE {TARGET} DROP COLUMN qty",
+    "partition": f"ALTER TABLE {TARGET} ADD PARTITION FIELD bucket(4, id)",
+    "properties": f"ALTER TABLE {TARGET} SET TBLPROPERTIES ('a' = 'b')",
+    "branch": f"ALTER TABLE {TARGET} CREATE BRANCH audit",
+    "write order": f"ALTER TABLE {TARGET} WRITE ORDERED BY id",
+    "describe": f"DESCRIBE TABLE EXTENDED {TARGET}",
+    "describe history": f"DESCRIBE HISTORY {TARGET}",
+    "show create": f"SHOW CREATE TABLE {TARGET}",
+    "show properties": f"SHOW TBLPROPERTIES {TARGET}",
+    "show columns": f"SHOW COLUMNS IN {TARGET}",
+    "create like": f"CREATE TABLE db.like_t LIKE {TARGET}",
+    "truncate": f"TRUNCATE TABLE {TARGET}",
+    "drop": f"DROP TABLE {TARGET}",
+    "optimize": f"OPTIMIZE {TARGET}",
+    "explain delete": f"EXPLAIN DELETE FROM {TARGET} WHERE id = 1",
+    "explain update": f"EXPLAIN UPDATE {TARGET} SET qty = qty + 1 WHERE id = 1",
+    "explain merge": f"EXPLAIN MERGE INTO {TARGET} t USING {TARGET} s ON t.id = s.id "
+    "WHEN MATCHED THEN DELETE",
+    "call ancestors": f"CALL system.ancestors_of('{TARGET}')",
+    "call rollback": f"CALL system.rollback_to_timestamp('{TARGET}', TIMESTAMP '2200-01-01')",
+    "call expire": f"CALL system.expire_snapshots('{TARGET}')",
+    "call rewrite": f"CALL system.rewrite_data_files('{TARGET}')",
+    "call manifests": f"CALL system.rewrite_manifests('{TARGET}')",
+    "call health": f"CALL system.health('{TARGET}')",
+    "call optimize": f"CALL system.optimize('{TARGET}')",
+}
 
 
 def fill(lake: rowlake.Lake) -> None:

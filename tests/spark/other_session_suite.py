@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import rowlake
 from rowlake.engine.session import make_session
 from rowlake.engine.spark import Engine
-from tests import engine_checks, row_level_checks, table_checks
+from tests import engine_checks, row_level_checks, stream_checks, table_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +53,9 @@ def check_rows_that_java_deleted_stay_deleted(lake: Any, name: str) -> None:
     assert sorted(row.id for row in frame.collect()) == [each for each in kept if each < 15]
 
 
-def named_checks(engine: Engine, lake: Any, java: Any) -> Iterator[tuple[str, Callable[[], None]]]:
+def named_checks(
+    engine: Engine, lake: Any, java: Any, folder: str
+) -> Iterator[tuple[str, Callable[[], None]]]:
     for check in engine_checks.CHECKS:
         yield check.__name__, partial(check, engine)
     for check in table_checks.CHECKS:
@@ -62,6 +64,8 @@ def named_checks(engine: Engine, lake: Any, java: Any) -> Iterator[tuple[str, Ca
     if not engine.is_one_machine:
         for name, changes in row_level_checks.named_checks():
             yield name, partial(changes, lake)
+    for check in stream_checks.CHECKS:
+        yield check.__name__, partial(check, lake, f"{folder}-{check.__name__}")
     for name in JAVA_TABLES.values() if java else ():
         check = check_rows_that_java_deleted_stay_deleted
         yield f"{check.__name__} {name}", partial(check, java, name)
@@ -86,7 +90,7 @@ def main() -> int:
     print(f"Spark {spark.version}, {engine.slots} slots", flush=True)
     lake = rowlake.connect(folder, spark=spark)
     java = rowlake.connect(rest[0], catalog="filesystem", spark=spark) if rest else None
-    outcomes = [passes(name, check) for name, check in named_checks(engine, lake, java)]
+    outcomes = [passes(name, check) for name, check in named_checks(engine, lake, java, folder)]
     lake.close()
     spark.stop()
     print(f"{sum(outcomes)} of {len(outcomes)} checks passed", flush=True)

@@ -202,7 +202,7 @@ def run(lake, monkeypatch, capfdbinary):
             return None
 
     def call(*arguments: str) -> str:
-        monkeypatch.setattr(options, "open_lake", lambda *_: Kept())
+        monkeypatch.setattr(options, "open_lake", lambda *_, **__: Kept())
         monkeypatch.setattr(sys, "argv", ["rowlake", *arguments])
         capfdbinary.readouterr()
         with pytest.raises(SystemExit) as raised:

@@ -57,7 +57,18 @@ def test_java_hears_nothing_of_rows_that_are_only_collected(engine):
     assert frame.collect()[2]["a b"] == "ä"
     assert not in_java(frame)
     assert frame.count() == 3
+    assert not in_java(frame)
+    assert frame.filter("i IS NOT NULL").count() < 4
     assert in_java(frame)
+
+
+@pytest.mark.parametrize("truncate", [True, False, 2, 5])
+@pytest.mark.parametrize("most", [1, 20])
+def test_rows_are_shown_as_java_shows_them(engine, most, truncate):
+    frame = engine.from_arrow(PLAIN)
+    shown = frame._show_string(most, truncate)
+    assert not in_java(frame)
+    assert shown == frame.select("*")._show_string(most, truncate)
 
 
 def test_it_does_what_a_frame_does(engine, spark, capsys):

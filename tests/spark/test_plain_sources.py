@@ -11,8 +11,8 @@ from pyspark.sql import functions as f
 
 import rowlake
 from rowlake.engine.relations import parquet_relation
-from rowlake.verbs.plain_parquet import FileSource
-from rowlake.verbs.source import SparkSource, source_of
+from rowlake.sources.plain_parquet import FileSource
+from rowlake.sources.rows import SparkSource, source_of
 
 ROWS = pa.table(
     {
@@ -143,7 +143,7 @@ def test_merge_stages_files_without_spark_rows(spark, lake, folder):
 
 @pytest.mark.parametrize("layout", ["", "PARTITIONED BY (bucket(4, id))"], ids=str)
 def test_upsert_sorts_large_files_without_spark_rows(spark, lake, folder, layout, monkeypatch):
-    monkeypatch.setattr("rowlake.verbs.source.SMALL_BYTES", 0)
+    monkeypatch.setattr("rowlake.sources.rows.SMALL_BYTES", 0)
     monkeypatch.setattr("rowlake.plan.tasks.LEAST_TASK_BYTES", 1000)
     lake.sql(f"CREATE TABLE db.t (id bigint, name string, at timestamp) {layout}")
     table = lake.table("db.t")

@@ -162,7 +162,7 @@ def run(lake, monkeypatch, capfdbinary):
             return None
 
     def call(*arguments: str) -> list[dict]:
-        monkeypatch.setattr(options, "open_lake", lambda *_: Kept())
+        monkeypatch.setattr(options, "open_lake", lambda *_, **__: Kept())
         monkeypatch.setattr(sys, "argv", ["rowlake", *arguments, "-o", "json", "--quiet"])
         capfdbinary.readouterr()
         with pytest.raises(SystemExit) as raised:

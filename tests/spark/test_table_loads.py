@@ -8,6 +8,7 @@ import pytest
 
 import rowlake
 from tests.parts.table_loads import (
+    ABOUT_ONE,
     OTHER,
     SOURCE,
     STATEMENTS,
@@ -36,6 +37,15 @@ def test_a_statement_loads_each_of_its_tables_once(
     with loads_before_commit(lake, monkeypatch) as loaded:
         lake.sql(statement).collect()
     assert sorted(loaded) == sorted(tables)
+
+
+@pytest.mark.parametrize("name", ABOUT_ONE)
+def test_a_statement_about_a_table_loads_it_once(
+    lake: rowlake.Lake, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with loads_before_commit(lake, monkeypatch) as loaded:
+        lake.sql(ABOUT_ONE[name]).collect()
+    assert loaded == [TARGET]
 
 
 BY_OTHER = f"id IN (SELECT id FROM {OTHER})"

@@ -88,6 +88,8 @@ def test_the_same_rows_are_deleted(lake: rowlake.Lake, where: str, left: int) ->
         "nothing % 2 = 1",
         "id IN (SELECT id FROM db.missing)",
         "id = 1 id = 2",
+        "id = 1 ORDER BY id",
+        "id > 0 LIMIT 1",
         "id = ",
         "sum(id) > 1",
     ],
@@ -171,3 +173,72 @@ def test_a_transaction_sees_its_own_tables_in_conditions(lake: rowlake.Lake) -> 
 def test_names_in_conditions_are_those_of_the_current_namespace(lake: rowlake.Lake) -> None:
     lake.sql("USE db")
     assert lake.table("db.called").delete("id IN (SELECT id FROM q)").rows_deleted == 3
+
+
+def read_both(lake: rowlake.Lake, where: str, **at: Any) -> tuple[Any, Any]:
+    """Return the ids that a SELECT and `Table.df` find, or the class of the error."""
+    table = lake.table("db.said")
+
+    def ids(run: Any) -> Any:
+        try:
+            return sorted(row.id for row in run().collect())
+        except RowlakeError as error:
+            return type(error)
+
+    said = ids(lambda: lake.sql(f"SELECT id FROM db.said WHERE {where}"))
+    return said, ids(lambda: table.df(["id"], where=where, **at))
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("said.ID > 6", [7, 8]),
+        ("db.said.id % 4 = 0", [4, 8]),
+        ("`id` IN (SELECT id FROM db.q WHERE qty > 10)", [2, 3]),
+        ("EXISTS (SELECT 1 FROM db.q AS q WHERE q.id = said.id)", [1, 2, 3]),
+        ("`_pos` = 0", [1]),
+        ("at = '2024-01-01 14:00:00'", [5]),
+        ("at = '2024-01-01 14:00:00' AND id % 1 = 0", [5]),
+        ("id = 1 id = 2", InvalidStatementError),
+        ("id = 1 ORDER BY id", InvalidStatementError),
+        ("id IN (SELECT id FROM db.missing)", rowlake.errors.TableNotFoundError),
+    ],
+)
+def test_a_filtered_read_finds_what_delete_would_delete(
+    lake: rowlake.Lake, where: str, found: Any
+) -> None:
+    lake.spark.conf.set(ZONE, "Asia/Tokyo")
+    assert read_both(lake, where)[1] == found
+
+
+def test_a_filtered_read_compares_names_as_the_session_does(lake: rowlake.Lake) -> None:
+    lake.spark.conf.set(CASE, "true")
+    assert read_both(lake, "ID > 6") == (InvalidStatementError, InvalidStatementError)
+    assert read_both(lake, "id > 6") == ([7, 8], [7, 8])
+
+
+@pytest.mark.parametrize("where", ["qyt > 1", "abs(qyt) > 1"])
+def test_a_wrong_column_is_told_with_the_nearest_of_the_table(
+    lake: rowlake.Lake, where: str
+) -> None:
+    table = lake.table("db.said")
+    for run in (table.df, table.delete):
+        with pytest.raises(InvalidStatementError, match=r"no column qyt. Did you mean qty\?"):
+            run(where=where)
+
+
+def test_a_filtered_read_sees_the_snapshot_that_is_asked_for(lake: rowlake.Lake) -> None:
+    table = lake.table("db.said")
+    (first,) = table.snapshots()
+    table.create_tag("whole")
+    table.create_branch("b")
+    table.delete("id <= 6")
+    table.delete("id = 1", branch="b")
+    where = "id % 2 = 1 AND id IN (SELECT id FROM db.q)"
+    assert read_both(lake, where)[1] == []
+    assert read_both(lake, where, snapshot_id=first.snapshot_id)[1] == [1, 3]
+    assert read_both(lake, where, as_of=first.timestamp_ms)[1] == [1, 3]
+    assert read_both(lake, where, ref="whole")[1] == [1, 3]
+    assert read_both(lake, where, ref="b")[1] == [3]
+    assert table.df([], where="id > 6").count() == 2
+    assert table.df(["QTY", "id"], where="id > 7").columns == ["qty", "id"]

@@ -59,12 +59,12 @@ TABLE_CASES = {
     "two moments": (I, ["one of"], lambda t: t.arrow(snapshot_id=1, ref="main")),
     "text for a number": (
         S,
-        ["id", "string", "int64"],
+        ["id", "STRING", "BIGINT"],
         lambda t: t.append(pa.table({"id": ["x"]})),
     ),
     "number out of range": (
         S,
-        ["store", "1099511627776", "int32"],
+        ["store", "1099511627776", "INT"],
         lambda t: t.append(pa.table({"id": [1], "store": pa.array([2**40])})),
     ),
     "decimal out of range": (S, ["amount"], lambda t: t.append([{"id": 1, "amount": 10**12}])),
@@ -139,7 +139,7 @@ LAKE_CASES = {
         lambda k: k.table("shop.sale"),
     ),
     "unknown namespace": (TableNotFoundError, ["namespace no"], lambda k: k.table("no.t")),
-    "no namespace": (I, ["namespace.t"], lambda k: k.table("t")),
+    "no namespace": (TableNotFoundError, ["table default.t"], lambda k: k.table("t")),
     "empty name": (I, ["not a name"], lambda k: k.table("")),
     "number for a name": (I, ["5", "ns.t"], lambda k: k.table(5)),
     "tables of nothing": (TableNotFoundError, ["nope"], lambda k: k.tables("nope")),

@@ -18,10 +18,10 @@ from rowlake.dml.operations import Assignment, Merge, Update
 from rowlake.errors import InvalidStatementError
 from rowlake.model.result import Result
 from rowlake.query.lookup import TableLookup
+from rowlake.sources.rows import SourcePath
 from rowlake.sql.parse.statement import parse
 from rowlake.sqltext.literal_text import literal_text
 from rowlake.sqltext.parameters import with_named_arguments
-from rowlake.verbs.source import SourcePath
 from tests.lakes import make_lake
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
@@ -180,17 +180,19 @@ def test_a_branch_is_a_part_of_the_name(monkeypatch, lake, verb) -> None:
     }[verb]
     found = []
 
-    def run(*given, **options):
-        found.append((given, options))
+    def run(_lookup, operation, _arguments, options, *_):
+        assert options.pop("properties")["rowlake.operation"] == verb.upper()
+        found.append((operation, options))
         return None, Result(verb)
 
     monkeypatch.setattr(change, f"{verb}_rows", run)
+    monkeypatch.setattr(change, "tidied", lambda landed, *_: landed)
     lookup = TableLookup(lake.workspace)
     change.change_rows(lookup, parse(text), branch="b", mode="auto")
     change.change_rows(lookup, parse(text), branch="main")
-    (_, first, _), options = found[0]
+    first, options = found[0]
     assert (first.name, first.alias, options) == (("ns", "t", "branch_b"), "t", {"mode": "auto"})
-    (_, second, _), options = found[1]
+    second, options = found[1]
     assert (second, options) == (parse(text), {"branch": "main"})
 
 
@@ -220,8 +222,8 @@ def test_a_branch_is_a_part_of_the_name(monkeypatch, lake, verb) -> None:
         ),
         (
             lambda t: t.merge(ROWS, on=["id"], brunch="b"),
-            "Unknown option brunch (expected one of: branch, deletes, isolation, mode, progress, "
-            "properties, stage_only).",
+            "Unknown option brunch (expected one of: app_batch, branch, deletes, isolation, mode, "
+            "progress, properties, stage_only).",
         ),
         (
             lambda t: t.merge(ROWS, on=["id"], isolation="none"),
@@ -272,8 +274,8 @@ def test_a_branch_is_a_part_of_the_name(monkeypatch, lake, verb) -> None:
         ),
         (
             lambda t: t.update({"a": 1}, nope=True),
-            "Unknown option nope (expected one of: branch, deletes, isolation, mode, progress, "
-            "properties, stage_only).",
+            "Unknown option nope (expected one of: app_batch, branch, deletes, isolation, mode, "
+            "progress, properties, stage_only).",
         ),
     ],
 )

@@ -21,7 +21,10 @@ NOT_FOR_LOOKS = {
     *("pyspark", "pandas", "sqlalchemy", "datafusion", "rich", "obstore", "requests"),
     *("pyarrow.compute", "pyarrow.dataset", "pyarrow.parquet"),
     *(f"rowlake.{room}" for room in ("sql", "sqltext", "conditions", "query", "dml")),
-    *(f"rowlake.{room}" for room in ("rowlevel", "verbs", "commit", "plan", "scan", "write")),
+    *(
+        f"rowlake.{room}"
+        for room in ("rowlevel", "stream", "verbs", "commit", "plan", "scan", "write")
+    ),
 }
 # Manifests are read by more of rowlake than metadata files are.
 NOT_FOR_FILES = {"pyspark", "pandas", "sqlalchemy", "datafusion", "rich", "requests"}

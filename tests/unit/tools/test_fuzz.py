@@ -24,10 +24,9 @@ def run_fuzz(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_histories_are_the_same_whatever_process_runs_them(tmp_path: Path) -> None:
-    one = [
-        done.operations
-        for done in fuzz.outcomes(range(3, 6), "few", 2, jobs=1, folder=str(tmp_path))
-    ]
+    few = fuzz.Tally("few", 2)
+    histories = fuzz.outcomes(range(3, 6), few, str(tmp_path), jobs=1, changes=False)
+    one = [done.operations for done in histories]
     (tmp_path / "jobs").mkdir()
     found = run_fuzz(tmp_path / "jobs", "--first", "3", "--histories", "3", "--jobs", "2")
     assert found.returncode == 0, found.stderr
