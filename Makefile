@@ -5,19 +5,22 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help setup demo test fuzz hostile lint format bench bench-smoke docs lock clean
+.PHONY: help setup demo test fuzz streams-long hostile matrix soak lint format bench bench-smoke docs lock clean
 
 help:
 	@echo "setup   create $(VENV) with everything for development (and Java, if none is installed)"
 	@echo "demo    run a short tour on an embedded lake"
 	@echo "test    run all tests"
 	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--seed 7 --steps 12\" (see tools/fuzz.py)"
+	@echo "streams-long  replay 2,000 change feeds, kill streams 100 times, follow 100,000 changes of PostgreSQL"
 	@echo "hostile mutate table files 1,000 times and read them; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
+	@echo "matrix  run every statement beside everything that can land meanwhile (20 minutes; see tools/matrix.py)"
+	@echo "soak    six writer processes and streaming upserts beside maintenance, ten minutes each; SECONDS=600"
 	@echo "lint    ruff, mypy and import-linter"
 	@echo "format  format and fix with ruff"
 	@echo "bench   compare with other engines; ARGS=\"...\" selects cases (see bench/)"
 	@echo "bench-smoke  compare counts of files, bytes, jobs and shuffles with bench/expected.json"
-	@echo "docs    regenerate docs/spec-map.md from the tests' spec markers"
+	@echo "docs    regenerate docs/spec-map.md and docs/concurrency.md"
 	@echo "lock    update the pinned dependencies in requirements/dev.lock"
 	@echo "clean   remove everything the targets created"
 
@@ -36,8 +39,20 @@ test: $(STAMP)
 fuzz: $(STAMP)
 	@$(BIN)/python tools/fuzz.py $(ARGS)
 
+streams-long: $(STAMP)
+	@$(BIN)/python tools/fuzz.py --changes --histories 2000 $(ARGS)
+	@ROWLAKE_STREAM_KILLS=5 ROWLAKE_CDC_CHANGES=100000 ROWLAKE_MEDALLION_KILLS=5 $(BIN)/python tools/run_tests.py \
+	  tests/faults/test_killed_streams.py tests/interop/test_cdc_long.py tests/interop/test_medallion.py
+
 hostile: $(STAMP)
 	@$(BIN)/python tools/hostile.py $(ARGS)
+
+matrix: $(STAMP)
+	@$(BIN)/python tools/matrix.py $(ARGS)
+
+SECONDS ?= 600
+soak: $(STAMP)
+	@ROWLAKE_SOAK=$(SECONDS) $(BIN)/python tools/run_tests.py tests/faults/test_soak.py tests/faults/test_six_writers.py -s $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check src tests bench tools
@@ -57,6 +72,7 @@ bench-smoke: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python tools/spec_map.py
+	$(BIN)/python tools/matrix.py --page
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.10 \
