@@ -1,15 +1,14 @@
 """A query's DataFrame whose actions raise rowlake's errors. Imports pyspark.
 
 A query runs when its rows are asked for. What Spark raises then is translated, as it is for
-statements that run at once. DataFrames made of this one are Spark's own.
+statements that run at once, on classic sessions and through Spark Connect. DataFrames made of this
+one are Spark's own.
 """
 
 from __future__ import annotations
 
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any
-
-from pyspark.sql.classic.dataframe import DataFrame
 
 from rowlake.engine.quiet import quiet_refusals
 
@@ -22,25 +21,35 @@ _ACTIONS = (
     *("collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty", "show"),
     *("tail", "take", "toArrow", "toLocalIterator", "toPandas"),
 )
+_CLASSIC = "pyspark.sql.classic.dataframe"
+_CONNECT = "pyspark.sql.connect.dataframe"
 
 
-class QueryFrame(DataFrame):  # type: ignore[misc] # PySpark is not looked into
-    """A DataFrame of a classic session; `plainly` gives the error to raise for one of Spark's."""
+def raising_plainly(frame: Any, plainly: Plainly) -> Any:
+    """Return a query's DataFrame that raises what `plainly` makes of Spark's errors.
 
-    def __new__(cls, *_: Any) -> QueryFrame:
-        """Make one without the base's help, which would make a plain one."""
-        return object.__new__(cls)
+    What is no DataFrame of Spark's own kinds is returned as it is.
+    """
+    kind: Any = type(frame)
+    if kind.__name__ != "DataFrame" or kind.__module__ not in (_CLASSIC, _CONNECT):
+        return frame
+    made: Any = object.__new__(_plain_kind(kind))
+    made.__dict__.update(frame.__dict__)
+    made._plainly = plainly
+    return made
 
-    def __init__(self, frame: Any, plainly: Plainly) -> None:
-        super().__init__(frame._jdf, frame.sparkSession)
-        self._plainly = plainly
+
+@lru_cache(maxsize=2)
+def _plain_kind(kind: Any) -> Any:
+    """Return a kind of DataFrame whose actions translate errors."""
+    actions = {name: _translating(getattr(kind, name)) for name in _ACTIONS}
+    about = "A DataFrame; `_plainly` gives the error to raise for one of Spark's."
+    return type("QueryFrame", (kind,), {"__doc__": about, **actions})
 
 
-def _translating(name: str) -> Any:
-    action = getattr(DataFrame, name)
-
+def _translating(action: Any) -> Any:
     @wraps(action)
-    def run(self: QueryFrame, *args: Any, **options: Any) -> Any:
+    def run(self: Any, *args: Any, **options: Any) -> Any:
         try:
             with quiet_refusals():
                 return action(self, *args, **options)
@@ -51,12 +60,3 @@ def _translating(name: str) -> Any:
             raise found from None
 
     return run
-
-
-for _name in _ACTIONS:
-    setattr(QueryFrame, _name, _translating(_name))
-
-
-def raising_plainly(frame: Any, plainly: Plainly) -> Any:
-    """Return a query's DataFrame that raises rowlake's errors; one of Spark Connect as it is."""
-    return QueryFrame(frame, plainly) if type(frame) is DataFrame else frame
