@@ -396,8 +396,6 @@ class Engine:
         self, df: DataFrame, plainly: Callable[[Exception], Exception | None]
     ) -> DataFrame:
         """Return a query's DataFrame that raises what `plainly` makes of Spark's errors."""
-        if is_remote(self.spark):
-            return df
         from rowlake.engine.query_frame import raising_plainly
 
         return raising_plainly(df, plainly)
