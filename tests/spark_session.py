@@ -55,20 +55,25 @@ def iceberg_settings(warehouse: Path) -> dict[str, str]:
         "spark.sql.catalog.java.warehouse": str(warehouse),
         # Both libraries write the same tables, so Java must look at them anew for each statement.
         "spark.sql.catalog.java.cache-enabled": "false",
+        # As Spark's own catalog has it.
+        "spark.sql.catalog.java.default-namespace": "default",
     }
 
 
 @contextmanager
 def having(spark: Any, wanted: dict[str, str]) -> Iterator[None]:
     """Have settings in the session for the block."""
-    before = {key: spark.conf.get(key) for key in wanted}
+    before = {key: spark.conf.get(key, None) for key in wanted}
     try:
         for key, value in wanted.items():
             spark.conf.set(key, value)
         yield
     finally:
         for key, value in before.items():
-            spark.conf.set(key, value)
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
 
 
 @pytest.fixture(scope="session")

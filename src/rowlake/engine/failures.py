@@ -14,7 +14,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from rowlake.engine.sealed_errors import DRIVER_SEAL, as_marked_text, from_marks, from_signatures
-from rowlake.errors import EngineError, InternalError, RowlakeError, missing_file
+from rowlake.errors import (
+    EngineError,
+    InternalError,
+    InvalidStatementError,
+    RowlakeError,
+    missing_file,
+)
 
 if TYPE_CHECKING:
     from rowlake.engine.sealed_errors import Seal
@@ -31,7 +37,9 @@ _NO_FILE = re.compile(
     r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (\S+?)\.? File does"
 )
 # Spark's own account of an error: [CLASS.OF_ERROR] text.
-_SPARKS = re.compile(r"(\[[A-Z][A-Z_.]+\] [^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)")
+_SPARKS = re.compile(r"(\[[A-Z][A-Z_.]+\] [^\n]*?)(?: SQLSTATE: (\w{5}))?(?:\n|$)")
+# Classes of SQL states that blame the statement: cardinality, data, syntax and names, raised by it.
+_OF_STATEMENTS = ("21", "22", "42", "P0")
 
 SHIPPING = (
     "Install the same rowlake on the executors (in their image), or send it along: "
@@ -93,6 +101,8 @@ def _of_spark(cause: Exception, text: str, label: str) -> Exception:
         return missing_file(missing.group(1))
     found = _SPARKS.search(text)
     if found is not None and type(cause).__module__.startswith("py4j"):
+        if (found.group(2) or "").startswith(_OF_STATEMENTS):
+            return InvalidStatementError(found.group(1))
         return EngineError(f"Spark failed while {label}: {found.group(1)}")
     if _WORKER in text:
         return InternalError(f"A task failed while {label}: {_python_part(text)}")
