@@ -130,13 +130,14 @@ class DeltaFormat:
     def prepare(
         self,
         handle: TableHandle,
-        change: Change,  # noqa: ARG002
+        change: Change,
         token: int,
         storage: Storage,  # noqa: ARG002
     ) -> producer.Prepared:
         """Note the definition that files were written for."""
         state = _own(handle).state
-        return producer.Prepared(token, state.metadata, state.protocol)
+        moves = bool(change.moved_marks)
+        return producer.Prepared(token, state.metadata, state.protocol, moves_marks=moves)
 
     def prepare_again(
         self,

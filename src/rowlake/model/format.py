@@ -52,6 +52,7 @@ class Capabilities:
     branches: bool = True
     transforms: bool = True
     column_defaults: bool = False
+    check_constraints: bool = False
     manifests: bool = False
     exact_bounds: bool = True
     change_feeds: bool = True
