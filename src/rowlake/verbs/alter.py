@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rowlake.commit.following import has_landed
 from rowlake.commit.metadata import commit_metadata
 from rowlake.commit.phases import Phase, reached
 from rowlake.commit.rerun import rerun_on_conflict
@@ -55,4 +56,6 @@ def _evolved(handle: TableHandle, what: str, change: Callable[[Any], None]) -> T
 
         return newest.format.evolve(newest, what, build)
 
-    return rerun_on_conflict(handle, run)
+    landed = rerun_on_conflict(handle, run)
+    has_landed(landed)
+    return landed
