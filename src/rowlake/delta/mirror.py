@@ -157,9 +157,31 @@ def _schema(definition: MirrorDefinition, known: Mapping[int, str]) -> dict[str,
     _validate_defaults(definition)
     arrow = definition.schema.arrow
     made = delta_schema(pa.schema([_without_defaults(one) for one in arrow]))
-    for json_field, arrow_field in zip(made["fields"], arrow, strict=True):
-        _identify(json_field, arrow_field, definition, known)
+    _identify_all(made["fields"], list(arrow), definition, known)
     return made
+
+
+def _identify_all(
+    described: list[dict[str, Any]],
+    fields: list[pa.Field],
+    definition: MirrorDefinition,
+    known: Mapping[int, str],
+) -> None:
+    """Give the fields of a struct their ids and physical names: the name that files begin with.
+
+    Readers that match names although they should match ids then find what was never renamed.
+    """
+    numbers = [int(field_id(one) or 0) for one in fields]
+    taken = {known[one].lower() for one in numbers if one in known}
+    for json_field, arrow_field, number in zip(described, fields, numbers, strict=True):
+        name = json_field["name"]
+        if number in known:
+            physical = known[number]
+        else:
+            physical = f"{name}-{number}" if name.lower() in taken else name
+            taken.add(physical.lower())
+        json_field["metadata"] |= {COLUMN_ID: number, PHYSICAL_NAME: physical}
+        _identify(json_field, arrow_field, definition, known)
 
 
 def _validate_defaults(definition: MirrorDefinition) -> None:
@@ -183,11 +205,9 @@ def _identify(
     definition: MirrorDefinition,
     known: Mapping[int, str],
 ) -> None:
-    """Give a field of a struct, and those below it, their ids and physical names."""
+    """Note the types that a field had, and identify those below it."""
     number = int(field_id(arrow_field) or 0)
     metadata = json_field["metadata"]
-    metadata[COLUMN_ID] = number
-    metadata[PHYSICAL_NAME] = known.get(number) or f"col-{number}"
     changes = _type_changes(definition.earlier_types.get(number, ()), json_field["type"])
     if changes:
         metadata[TYPE_CHANGES] = changes
@@ -201,8 +221,7 @@ def _identify_below(
         return
     below = children(arrow_field.type)
     if kind["type"] == "struct":
-        for one, child in zip(kind["fields"], below, strict=True):
-            _identify(one, child, definition, known)
+        _identify_all(kind["fields"], below, definition, known)
         return
     keys = ("elementType",) if kind["type"] == "array" else ("keyType", "valueType")
     for key, child in zip(keys, below, strict=True):
@@ -230,13 +249,16 @@ def mirror_definition(handle: DeltaHandle) -> MirrorDefinition:
     columns = handle.columns_of(state)
     is_mapped = state.metadata.column_mapping != "none"
     _validate_columns(handle, is_mapped=is_mapped)
+    # A table that was switched to mapping has files without ids, under the names of then.
+    mode, names = state.metadata.column_mapping, columns.file_names.values()
+    all_have_ids = mode == "id" or (is_mapped and all(one.startswith("col-") for one in names))
     return MirrorDefinition(
         uuid=handle.uuid,
         schema=columns.schema,
         partition_ids=tuple(one.source_id for one in columns.spec.fields),
         has_vectors=True,
         has_ids=is_mapped,
-        name_mapping=columns.name_mapping.text,
+        name_mapping=None if all_have_ids else columns.name_mapping.text,
         earlier_types=_earlier_types(state.metadata, handle.name),
         comment=state.metadata.description,
     )
