@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from rowlake.catalog.formats import format_named
 from rowlake.table import Table
+from rowlake.verbs.alter import change_schema
 
 OTHER = {"iceberg": "delta", "delta": "iceberg"}
 V3 = {"format-version": "3"}
@@ -34,6 +37,16 @@ def check_equal(table: Table) -> list[str]:
     return found
 
 
+def alter(table: Table, *changes: tuple[Any, ...]) -> None:
+    """Change the schema in one commit: the name of a builder's method, and its arguments."""
+
+    def build(builder: Any) -> None:
+        for method, *arguments in changes:
+            getattr(builder, method)(*arguments)
+
+    change_schema(table.handle, build)
+
+
 def versions(table: Table) -> int:
     """Return how many commits a table has."""
     return len(table.snapshots())
@@ -41,8 +54,5 @@ def versions(table: Table) -> int:
 
 def log_of(table: Table, version: int) -> list[dict[str, Any]]:
     """Return the actions of a version of a Delta table."""
-    import json
-    from pathlib import Path
-
     path = Path(table.location) / "_delta_log" / f"{version:020d}.json"
     return [json.loads(line) for line in path.read_text().splitlines()]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rowlake.catalog import formats
 from rowlake.catalog import tables as catalog_tables
-from rowlake.commit.following import follow_with
 from rowlake.deferred import deferred
 from rowlake.engine.tally import says_where_it_ran
+from rowlake.model.following import follow_with
 from rowlake.model.mirror import MIRROR
 from rowlake.model.names import quoted
 from rowlake.model.partition import PartitionBy

@@ -9,8 +9,7 @@ import pytest
 
 import rowlake
 from rowlake.model.mirror import MIRROR, SOURCE_SNAPSHOT
-from tests.any_format import changing
-from tests.mirrors import MAPPED, OTHER, V3, VECTORS, mirror_of
+from tests.mirrors import MAPPED, OTHER, V3, VECTORS, alter, mirror_of
 from tests.parts.both_spark import read_by_both
 from tests.plain_values import in_order
 
@@ -48,9 +47,7 @@ def steps(lake, name, kind):
         table.upsert(people(19, 22), keys=["id"])
         yield
     if kind != "delta_plain":
-        with changing(table, "schema") as schema:
-            schema.rename_column("score", "points")
-            schema.add_column("note", "string")
+        alter(table, ("rename_column", "score", "points"), ("add_column", "note", "string"))
         new = people(30, 32).rename_columns(["id", "city", "points", "n"])
         table = lake.table(name)
         table.append(new.append_column("note", pa.array(["a", None])))
@@ -130,5 +127,5 @@ def test_duckdb_reads_the_same_rows(tmp_path, duck, key):
         assert in_order(found.to_pylist()) == in_order(table.arrow().to_pylist())
         if key != "iceberg_v2":
             table.delete("id = 3")
-            with pytest.raises(duckdb.Error, match="(?i)deletion vector"):
+            with pytest.raises(duckdb.Error, match=r"(?i)deletion vector"):
                 duck.execute(query).to_arrow_table()

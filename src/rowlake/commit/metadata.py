@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from rowlake.commit.following import has_landed
 from rowlake.commit.loop import Attempt, CommitLoop, Refused
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
+from rowlake.model.following import has_landed
 from rowlake.model.outcome import Landed, Unknown
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from rowlake.catalog.many import AllLanded
 from rowlake.commit.data import Commit
-from rowlake.commit.following import has_landed
 from rowlake.commit.loop import Recognised
 from rowlake.commit.transaction import TransactionCommit, discard
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
+from rowlake.model.following import has_landed
 from rowlake.model.outcome import Conflict, Landed, Unknown
 from rowlake.model.provenance import noted
 

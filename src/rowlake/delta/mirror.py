@@ -154,7 +154,7 @@ def _known_names(before: Metadata | None) -> dict[int, str]:
 
 
 def _schema(definition: MirrorDefinition, known: Mapping[int, str]) -> dict[str, Any]:
-    _validate_defaults(definition)
+    _validate_columns_given(definition)
     arrow = definition.schema.arrow
     made = delta_schema(pa.schema([_without_defaults(one) for one in arrow]))
     _identify_all(made["fields"], list(arrow), definition, known)
@@ -184,8 +184,13 @@ def _identify_all(
         _identify(json_field, arrow_field, definition, known)
 
 
-def _validate_defaults(definition: MirrorDefinition) -> None:
+def _validate_columns_given(definition: MirrorDefinition) -> None:
+    """Refuse what a Delta table would read as something else."""
     for path, one in definition.schema.walk():
+        if pa.types.is_timestamp(one.type) and one.type.unit == "ns":
+            raise UnsupportedFeatureError(
+                f"Cannot mirror column {'.'.join(path)}: Delta has no type of nanoseconds."
+            )
         if INITIAL_DEFAULT in (one.metadata or {}):
             raise UnsupportedFeatureError(
                 f"Cannot mirror column {'.'.join(path)}: files that lack it hold its default, and "

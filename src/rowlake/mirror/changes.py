@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.mirror.files import Translation, locations_in, vector_keys
+from rowlake.mirror.files import Translation, locations_in, one_spelling, vector_keys
 from rowlake.model.app_batch import AppBatch
 from rowlake.model.change import Change, Operation
 from rowlake.model.format import FileAction
@@ -32,15 +32,28 @@ _OPERATIONS = {one.value: one for one in Operation}
 
 def change_of(commit: LandedCommit, translate: Translation) -> Change:
     """Return a commit of the table as a change of its mirror."""
+
+    def read(action: FileAction) -> FilesBySpec:
+        return one_spelling(commit.read(action))
+
     return Change(
         _OPERATIONS.get(commit.snapshot.operation, Operation.OVERWRITE),
-        added_data=translate.data(commit.read(FileAction.ADDED_DATA)),
-        added_deletes=translate.vectors(commit.read(FileAction.ADDED_DELETES)),
-        removed_data=frozenset(locations_in(commit.read(FileAction.REMOVED_DATA))),
-        removed_deletes=frozenset(vector_keys(commit.read(FileAction.REMOVED_DELETES))),
+        added_data=translate.data(read(FileAction.ADDED_DATA)),
+        added_deletes=translate.vectors(read(FileAction.ADDED_DELETES)),
+        removed_data=frozenset(locations_in(read(FileAction.REMOVED_DATA))),
+        removed_deletes=frozenset(vector_keys(read(FileAction.REMOVED_DELETES))),
         properties=_told(commit.snapshot),
         app_batch=AppBatch(APP_ID, commit.snapshot.snapshot_id),
     )
+
+
+def restates_files(change: Change) -> bool:
+    """Return whether a commit may add files that the table has: it adds some, and no rows.
+
+    Delta's writers do so to say more of a file (statistics, row ids).
+    """
+    is_rewrite = change.operation is Operation.REPLACE
+    return is_rewrite and change.added_data.num_rows > 0 and not change.removed_data
 
 
 def difference(
@@ -50,7 +63,7 @@ def difference(
 
     `again`: files that the mirror has are added once more, since it says other things of them.
     """
-    here, there = _live(source), _live(mirror)
+    here, there = live_files(source), live_files(mirror)
     known = set() if again else there.locations
     new = here.locations - known
     kept = here.locations & there.locations
@@ -66,6 +79,7 @@ def difference(
         removed_deletes=frozenset(old_keys),
         properties=_told(head) if head else {},
         app_batch=AppBatch(APP_ID, head.snapshot_id) if head else None,
+        verb="restate" if again else "",
     )
 
 
@@ -85,26 +99,29 @@ def _told(snapshot: SnapshotInfo) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class _Live:
-    """The live files of a table; `keys` are those of vectors by data file."""
+class LiveFiles:
+    """The live files of a table."""
 
     data: FilesBySpec
     deletes: FilesBySpec
 
     @property
     def locations(self) -> set[str]:
+        """Where the data files are."""
         return locations_in(self.data)
 
     @property
     def keys(self) -> dict[str | None, tuple[str, int | None]]:
+        """The keys of vectors by data file."""
         return {of: key for key, of in vector_keys(self.deletes).items()}
 
 
-def _live(handle: TableHandle) -> _Live:
+def live_files(handle: TableHandle) -> LiveFiles:
+    """Return the live files of a table; none of one that has no commit."""
     if handle.is_staged or handle.current_snapshot_id is None:
-        return _Live({}, {})
+        return LiveFiles({}, {})
     listing = handle.format.list_files(handle.view(), TRUE, handle.storage)
-    return _Live(listing.data(), listing.deletes())
+    return LiveFiles(one_spelling(listing.data()), one_spelling(listing.deletes()))
 
 
 def _at(files: FilesBySpec, column: str, places: Collection[str]) -> FilesBySpec:

@@ -43,6 +43,7 @@ _MAPS = (
     "lower_bounds",
     "upper_bounds",
 )
+_LOCAL = r"^(?i:file):/+"
 # What belongs to one table alone.
 _LEFT_OUT = ("key_metadata", "equality_ids", "sort_order_id", "first_row_id")
 
@@ -154,6 +155,18 @@ class Translation:
         return UnsupportedFeatureError(
             f"Cannot mirror {self.source.name}: {cause}. The mirror stays as it was."
         )
+
+
+def one_spelling(files: FilesBySpec) -> FilesBySpec:
+    """Return files of this machine under plain paths: logs and manifests spell them differently."""
+    return {spec_id: _spelled(one) for spec_id, one in files.items()}
+
+
+def _spelled(files: pa.Table) -> pa.Table:
+    for name in ("location", "referenced_data_file"):
+        plain = pc.replace_substring_regex(files[name], _LOCAL, "/")
+        files = files.set_column(files.schema.get_field_index(name), name, plain)
+    return files
 
 
 def locations_in(files: FilesBySpec) -> set[str]:

@@ -19,7 +19,7 @@ from rowlake.errors import (
     RowlakeError,
     UnsupportedFeatureError,
 )
-from rowlake.mirror.changes import change_of, difference
+from rowlake.mirror.changes import change_of, difference, restates_files
 from rowlake.mirror.files import Translation
 from rowlake.model.handle import MAIN
 from rowlake.model.mirror import APP_ID, MIRROR_OF, Mirrored
@@ -141,7 +141,10 @@ class _Run:
         translate = self._translation(first)
         try:
             for one in landed:
-                self._land(change_of(one, translate), first)
+                change = change_of(one, translate)
+                if restates_files(change):
+                    raise _Missing
+                self._land(change, first)
                 first = None
         except _Missing:
             self._land_difference(first)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.commit.following import has_landed
 from rowlake.commit.metadata import commit_metadata
 from rowlake.commit.phases import Phase, reached
 from rowlake.commit.rerun import rerun_on_conflict
+from rowlake.model.following import has_landed
 from rowlake.model.metadata_change import SetProperties, SetSortOrder, UnsetProperties
 from rowlake.write.property_rules import validate_settable, validate_unsettable
 

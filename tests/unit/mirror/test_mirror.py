@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,11 +12,24 @@ import pytest
 from rowlake import connect
 from rowlake.commit.phases import Phase, at_phase
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.maintain.cleanup import orphan_candidates
 from rowlake.mirror import sync
+from rowlake.mirror.referenced import files_of
 from rowlake.model.mirror import MIRROR, SOURCE_SNAPSHOT
-from tests.any_format import changing
+from tests.delta_writing import WrittenTable
 from tests.lakes import files_in
-from tests.mirrors import MAPPED, OTHER, V3, VECTORS, check_equal, log_of, mirror_of, rows, versions
+from tests.mirrors import (
+    MAPPED,
+    OTHER,
+    V3,
+    VECTORS,
+    alter,
+    check_equal,
+    log_of,
+    mirror_of,
+    rows,
+    versions,
+)
 
 KINDS = {
     "iceberg-v3": ("iceberg", V3),
@@ -113,8 +127,7 @@ def test_a_compaction_changes_no_rows_of_the_mirror(table):
 
 
 def test_columns_are_added(table):
-    with changing(table, "schema") as schema:
-        schema.add_column("note", "string")
+    alter(table, ("add_column", "note", "string"))
     assert mirror_of(table).arrow().schema.names == ["id", "city", "score", "note"]
     table.append(people(30, 32).append_column("note", pa.array(["a", None])))
     check_equal(table)
@@ -123,17 +136,14 @@ def test_columns_are_added(table):
 def test_columns_are_renamed_dropped_and_their_names_taken(lake, table):
     if table.properties.get("delta.columnMapping.mode") is None and table.format == "delta":
         pytest.skip("needs column mapping")
-    with changing(table, "schema") as schema:
-        schema.rename_column("score", "points")
+    alter(table, ("rename_column", "score", "points"))
     check_equal(table)
-    with changing(table, "schema") as schema:
-        schema.add_column("score", "int")
+    alter(table, ("add_column", "score", "int"))
     table = lake.table("ns.t")
     new = people(30, 32).rename_columns(["id", "city", "points"])
     table.append(new.append_column("score", pa.array([7, None], pa.int32())))
     check_equal(table)
-    with changing(table, "schema") as schema:
-        schema.delete_column("points")
+    alter(table, ("delete_column", "points"))
     assert mirror_of(table).arrow().schema.names == ["id", "city", "score"]
     check_equal(table)
 
@@ -351,3 +361,46 @@ def test_a_format_is_not_its_own_mirror(table):
         table.mirror(table.format)
     with pytest.raises(UnsupportedFeatureError, match="Unknown table format hudi"):
         table.mirror("hudi")
+
+
+def test_files_that_a_log_states_again_are_not_added_twice(lake, tmp_path):
+    written = WrittenTable(tmp_path / "d").create([("id", "long")])
+    written.rows(pa.table({"id": [1, 2, 3]}))
+    table = lake.table(written.name)
+    table.mirror("iceberg")
+    (line,) = [one for one in log_of(table, 1) if "add" in one]
+    again = {"add": {**line["add"], "dataChange": False}}
+    written.commit("COMPUTE STATS", again)
+    assert table.mirror("iceberg").commits == 1
+    assert len(check_equal(lake.table(written.name))) == 3
+
+
+def test_paths_with_and_without_a_scheme_are_the_same_files(lake):
+    location = f"file://{lake.catalog.properties['warehouse']}/elsewhere"
+    table = lake.create_table(
+        "ns.x", people(0, 1).schema, properties={**V3, MIRROR: "delta"}, location=location
+    )
+    table.append(people(0, 5))
+    table.delete("id = 1")
+    table.delete("id = 2")
+    twin = mirror_of(table)
+    assert [one.operation for one in twin.snapshots()] == ["append", "delete", "delete"]
+    assert len(check_equal(table)) == 3
+
+
+def test_files_of_a_mirror_are_no_orphans(lake, monkeypatch):
+    table = lake.create_table("ns.x", people(0, 1).schema, properties=V3)
+    table.append(people(0, 5))
+    table.delete("id = 1")
+    table.mirror("delta")
+    stray = Path(table.location, "data", "stray.parquet")
+    stray.write_bytes(b"x")
+    for one in files_in(table.location):
+        os.utime(one, (0, 0))
+    found = table.remove_orphan_files(dry_run=True)
+    assert found.orphan_file_location == (str(stray),)
+    # A file that the table has forgotten, and its mirror has not.
+    twin = mirror_of(table).handle
+    monkeypatch.setattr(orphan_candidates, "files_of", lambda _: [*files_of(twin), str(stray)])
+    found = table.remove_orphan_files(dry_run=True)
+    assert found.orphan_file_location == ()

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from rowlake import connect
 from rowlake.model.mirror import MIRROR
-from tests.any_format import changing
-from tests.mirrors import MAPPED, OTHER, V3, check_equal
+from tests.mirrors import MAPPED, OTHER, V3, alter, check_equal
 
 PROPERTIES = {"iceberg": V3, "delta": MAPPED}
 STEPS = ("append", "delete", "delete", "upsert", "compact", "add", "rename", "drop", "behind")
@@ -36,7 +35,8 @@ class History:
 
     @property
     def values(self):
-        return [one for one in self.table.schema.names if one.startswith("v")]
+        names = self.table.handle.view().schema.arrow.names
+        return [one for one in names if one.startswith("v")]
 
     def some(self, ids):
         columns = {"id": pa.array(ids, pa.int64()), "p": [f"p{i % 2}" for i in ids]}
@@ -57,19 +57,19 @@ class History:
 
     def add(self, _):
         self.count += 1
-        with changing(self.table, "schema") as schema:
-            schema.add_column(f"v{self.count}", "long")
+        alter(self.table, ("add_column", f"v{self.count}", "long"))
 
     def rename(self, number):
         self.count += 1
         if self.values:
-            with changing(self.table, "schema") as schema:
-                schema.rename_column(self.values[number % len(self.values)], f"v{self.count}")
+            alter(
+                self.table,
+                ("rename_column", self.values[number % len(self.values)], f"v{self.count}"),
+            )
 
     def drop(self, number):
         if len(self.values) > 1:
-            with changing(self.table, "schema") as schema:
-                schema.delete_column(self.values[number % len(self.values)])
+            alter(self.table, ("delete_column", self.values[number % len(self.values)]))
 
     def behind(self, number):
         """Let the mirror fall behind by some commits, and catch up with the next one."""
