@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help setup demo test fuzz streams-long hostile matrix soak lint format bench bench-smoke docs lock clean
+.PHONY: help setup demo dist test fuzz streams-long hostile matrix soak lint format bench bench-smoke docs lock clean
 
 help:
 	@echo "setup   create $(VENV) with everything for development (and Java, if none is installed)"
@@ -21,6 +21,7 @@ help:
 	@echo "bench   compare with other engines; ARGS=\"...\" selects cases (see bench/)"
 	@echo "bench-smoke  compare counts of files, bytes, jobs and shuffles with bench/expected.json"
 	@echo "docs    regenerate docs/spec-map.md and docs/concurrency.md"
+	@echo "dist    build a wheel in dist/"
 	@echo "lock    update the pinned dependencies in requirements/dev.lock"
 	@echo "clean   remove everything the targets created"
 
@@ -74,8 +75,12 @@ docs: $(STAMP)
 	$(BIN)/python tools/spec_map.py
 	$(BIN)/python tools/matrix.py --page
 
+dist: $(STAMP)
+	$(BIN)/uv build -q --wheel --no-build-isolation --python $(BIN)/python -o dist .
+	@ls dist
+
 lock: $(STAMP)
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.10 \
+	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra connect --extra polars --group dev --universal --python-version 3.10 \
 	  --generate-hashes --no-emit-index-url --no-header --no-annotate -q -o requirements/dev.lock
 
 clean:

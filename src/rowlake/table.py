@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rowlake.model.table_schema import TableSchema, TableSpec
     from rowlake.model.view import SnapshotInfo
     from rowlake.query import lookup as lookups
-    from rowlake.query import row_condition
+    from rowlake.query import row_condition, table_rows
     from rowlake.rowlevel import upsert as upserting
     from rowlake.stream import apply as applying
     from rowlake.stream import feed
@@ -63,7 +63,9 @@ else:  # loaded at their first use: a look at a table needs few of them
     change, insert, operations, python_arguments, write_options = deferred(
         "rowlake.dml", "change insert operations python_arguments options"
     )
-    lookups, row_condition = deferred("rowlake.query", "lookup row_condition")
+    lookups, row_condition, table_rows = deferred(
+        "rowlake.query", "lookup row_condition table_rows"
+    )
     alter, branches, cherry_pick, ingest, inspect, read, wap = deferred(
         "rowlake.verbs", "alter branches cherry_pick ingest inspect read wap"
     )
@@ -162,7 +164,8 @@ class Table(Maintenance, Streaming):
             lookup = lookups.TableLookup(self._workspace, [handle])
             return row_condition.frame_where(lookup, handle, condition, columns, **at)
         exact = where is not None
-        return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
+        request = read.Request(columns, where, exact=exact, **at)
+        return table_rows.table_rows(handle, self._engine, request)
 
     def arrow(
         self,

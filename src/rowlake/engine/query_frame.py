@@ -6,6 +6,7 @@ statements that run at once. DataFrames made of this one are Spark's own.
 
 from __future__ import annotations
 
+import warnings
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ _ACTIONS = (
     *("collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty", "show"),
     *("tail", "take", "toArrow", "toLocalIterator", "toPandas"),
 )
+# What `toPandas` warns of before it raises the same.
+_TOLD_TWICE = r"(?s)toPandas attempted Arrow optimization .* can not continue"
 
 
 class QueryFrame(DataFrame):  # type: ignore[misc] # PySpark is not looked into
@@ -42,7 +45,8 @@ def _translating(name: str) -> Any:
     @wraps(action)
     def run(self: QueryFrame, *args: Any, **options: Any) -> Any:
         try:
-            with quiet_refusals():
+            with quiet_refusals(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", _TOLD_TWICE)
                 return action(self, *args, **options)
         except Exception as error:
             found = self._plainly(error)

@@ -375,11 +375,8 @@ class Engine:
         """Return an Arrow table as a DataFrame, in Spark's types; starts no session."""
         from rowlake.engine.types import spark_schema
 
-        has_time = self.has_time
-        schema = spark_schema(table.schema, has_time=has_time)
-        presenter = Presenter(table.schema, has_time=has_time)
-        batches = [presenter(batch) for batch in table.to_batches()]
-        shown = pa.Table.from_batches(batches, presenter.schema)
+        schema = spark_schema(table.schema, has_time=self.has_time)
+        shown = self.presented(table)
         if self.may_be_remote and is_remote(self.spark):
             if not table.column_names:
                 return self.spark.range(0).select()
@@ -397,6 +394,26 @@ class Engine:
         from rowlake.engine.query_frame import raising_plainly
 
         return raising_plainly(df, plainly)
+
+    def table_frame(
+        self,
+        df: DataFrame,
+        plainly: Callable[[Exception], Exception | None],
+        *,
+        count: Callable[[], int],
+        rows: Callable[[], pa.Table],
+    ) -> DataFrame:
+        """Return a DataFrame that counts and collects by these functions; Connect's as it is."""
+        if is_remote(self.spark) or not df.columns:
+            return df
+        from rowlake.engine.table_frame import Shortcuts, TableFrame
+
+        return TableFrame(df, plainly, Shortcuts(count, lambda: self.presented(rows())))
+
+    def presented(self, table: pa.Table) -> pa.Table:
+        """Return an Arrow table in the types that Spark has."""
+        presenter = Presenter(table.schema, has_time=self.has_time)
+        return pa.Table.from_batches(map(presenter, table.to_batches()), presenter.schema)
 
     def read_parquet(
         self, files: Sequence[str], schema: Schema, history: Iterable[Schema] = ()
