@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowlake.catalog.formats import FORMATS
-from rowlake.errors import UnsupportedFeatureError
+from rowlake.errors import CorruptTableError, UnsupportedFeatureError
 from rowlake.mirror.changes import live_files
 from rowlake.mirror.files import locations_in
 
@@ -25,7 +25,7 @@ def mirror_of(handle: TableHandle) -> TableHandle | None:
 def _found(name: str, handle: TableHandle) -> TableHandle | None:
     try:
         return FORMATS[name].find_mirror(handle)
-    except UnsupportedFeatureError:  # a table that is no mirror of this one
+    except (UnsupportedFeatureError, CorruptTableError):  # none that could be one of this table
         return None
 
 
