@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FEATURE_PREFIX = "delta.feature."
 READER_VERSION, WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
+# Listed by mirrors alone, so that nobody else writes them (`rowlake.delta.mirror`).
+MIRROR_FEATURE = "rowlakeMirror"
 CONSTRAINTS = "delta.constraints."
 APPEND_ONLY = "delta.appendOnly"
 CHANGE_FEED = "delta.enableChangeDataFeed"
@@ -240,6 +242,11 @@ def validate_writable(protocol: Protocol, metadata: Metadata, table: str) -> Non
             f"{protocol.writer_version} (supported: 1 to {FEATURES_WRITER})."
         )
     unknown = sorted(implied_features(protocol) - WRITE_FEATURES)
+    if MIRROR_FEATURE in unknown:
+        raise UnsupportedFeatureError(
+            f"Cannot write to {table}: it is the mirror of a table of another format. Write to "
+            "that one. Nothing was written."
+        )
     if unknown:
         raise UnsupportedFeatureError(
             f"Cannot write to {table}: unsupported table feature {shown(unknown)}. "

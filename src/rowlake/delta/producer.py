@@ -105,7 +105,7 @@ class _Attempt:
         self.live = TouchedFiles(self.state, self.columns, self._touched(), change.removed_deletes)
 
     def _touched(self) -> set[str]:
-        return {*self.change.removed_data, *self.new_vectors} - self.own
+        return {*self.change.removed_data, *(self.new_vectors.keys() - self.own)}
 
     @property
     def removed(self) -> pa.Table:
