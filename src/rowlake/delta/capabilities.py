@@ -27,5 +27,5 @@ def capabilities_of(metadata: Metadata) -> Capabilities:
         manifests=False,
         exact_bounds=False,
         existing_files=False,
-        change_feeds=False,
+        column_ids=metadata.column_mapping != "none",
     )

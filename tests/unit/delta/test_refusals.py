@@ -86,12 +86,3 @@ def test_iceberg_tables_have_no_path(tmp_path):
         pytest.raises(UnsupportedFeatureError, match="register_table"),
     ):
         lake.table(f"iceberg.`{tmp_path}`")
-
-
-def test_change_feeds_are_refused_rather_than_wrong(tmp_path):
-    with connect(str(tmp_path)) as lake:
-        lake.create_namespace("ns")
-        table = lake.create_table("ns.t", people(1).schema, format="delta")
-        table.append(people(1, 2))
-        with pytest.raises(UnsupportedFeatureError, match="no change feeds of delta tables yet"):
-            table.changes_arrow()
