@@ -26,5 +26,6 @@ def capabilities_of(metadata: Metadata) -> Capabilities:
         manifests=False,
         exact_bounds=False,
         existing_files=False,
+        snapshot_expiry=False,
         change_feeds=False,
     )

@@ -41,7 +41,8 @@ class Capabilities:
 
     `exact_bounds`: bounds of numbers and times are values of the file, never rounded outwards.
     `existing_files`: files that others wrote can join the table. `change_feeds`: its commits tell
-    which rows they changed.
+    which rows they changed. `snapshot_expiry`: old snapshots go when they are expired; without
+    it, the log forgets them by itself, and VACUUM deletes the files that only they needed.
     """
 
     position_deletes: bool = True
@@ -56,6 +57,7 @@ class Capabilities:
     exact_bounds: bool = True
     change_feeds: bool = True
     existing_files: bool = True
+    snapshot_expiry: bool = True
 
     @property
     def row_level_deletes(self) -> bool:
