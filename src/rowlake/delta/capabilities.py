@@ -27,5 +27,6 @@ def capabilities_of(metadata: Metadata) -> Capabilities:
         manifests=False,
         exact_bounds=False,
         existing_files=False,
+        snapshot_expiry=False,
         column_ids=metadata.column_mapping != "none",
     )

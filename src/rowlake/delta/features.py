@@ -236,6 +236,13 @@ def implied_features(protocol: Protocol) -> set[str]:
 
 def validate_writable(protocol: Protocol, metadata: Metadata, table: str) -> None:
     """Refuse a table that asks of its writers what rowlake does not do."""
+    validate_known(protocol, table)
+    validate_asked(metadata.configuration)
+    _validate_columns(metadata, table)
+
+
+def validate_known(protocol: Protocol, table: str) -> None:
+    """Refuse a table that lists a feature which its writers must know, and rowlake does not."""
     if protocol.writer_version > FEATURES_WRITER:
         raise UnsupportedFeatureError(
             f"Cannot write to {table}: its protocol asks for writer version "
@@ -252,8 +259,6 @@ def validate_writable(protocol: Protocol, metadata: Metadata, table: str) -> Non
             f"Cannot write to {table}: unsupported table feature {shown(unknown)}. "
             "Nothing was written."
         )
-    validate_asked(metadata.configuration)
-    _validate_columns(metadata, table)
 
 
 def rules_of(metadata: Metadata) -> tuple[RowRule, ...]:

@@ -213,7 +213,7 @@ class DeltaFormat:
         runner: TaskRunner | None = None,  # noqa: ARG002
     ) -> FileHistory:
         """Refuse: files of versions that are gone are for VACUUM."""
-        raise _unsupported(handle, "the search for files that no version refers to")
+        raise _unsupported(handle, "list of the files of all versions")
 
     def ownership(
         self,
@@ -221,7 +221,7 @@ class DeltaFormat:
         also_below: Sequence[str] | str | None = (),  # noqa: ARG002
     ) -> Ownership:
         """Refuse: files of versions that are gone are for VACUUM."""
-        raise _unsupported(handle, "the search for files that no version refers to")
+        raise _unsupported(handle, "list of the files of all versions")
 
     def name_mapping(self, handle: TableHandle) -> str:
         """Return the mapping of the names in files to field ids."""
@@ -286,7 +286,7 @@ class DeltaFormat:
 
 def _unsupported(handle: TableHandle, what: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"{handle.name} is a Delta table: rowlake does not support {what} there yet."
+        f"{handle.name} is a Delta table, which has no {what}: use VACUUM."
     )
 
 

@@ -42,7 +42,9 @@ class Capabilities:
 
     `exact_bounds`: bounds of numbers and times are values of the file, never rounded outwards.
     `existing_files`: files that others wrote can join the table. `column_ids`: columns keep their
-    field ids in all schemas of the table; else their names identify them.
+    field ids in all schemas of the table; else their names identify them. `snapshot_expiry`: old
+    snapshots go when they are expired; without it, the log forgets them by itself, and VACUUM
+    deletes the files that only they needed.
     """
 
     position_deletes: bool = True
@@ -58,6 +60,7 @@ class Capabilities:
     exact_bounds: bool = True
     existing_files: bool = True
     column_ids: bool = True
+    snapshot_expiry: bool = True
 
     @property
     def row_level_deletes(self) -> bool:
