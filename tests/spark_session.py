@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
-# A handful of rows pays neither for compiled plans nor for shuffles into several tasks.
+# A handful of rows does not pay for plans that are compiled.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false"}
+# Nor for shuffles into several tasks.
 QUICK = {
-    "spark.sql.codegen.wholeStage": "false",
+    **INTERPRETED,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
 }
@@ -90,6 +92,7 @@ def spark(java_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "spark.master": "local[2, 3]",
         "spark.driver.memory": "2g",
         "spark.sql.shuffle.partitions": "4",
+        **INTERPRETED,
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("spark-warehouse")),
         **iceberg_settings(java_warehouse),
     }

@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from rowlake.dml import options as write_options
     from rowlake.lake import Lake
     from rowlake.maintain.autopilot import auto
+    from rowlake.mirror import verb as mirroring
     from rowlake.model import table_schema
     from rowlake.model.arguments import RefArguments, WriteArguments
     from rowlake.model.handle import TableHandle
+    from rowlake.model.mirror import Mirrored
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.table_schema import TableSchema, TableSpec
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (auto,) = deferred("rowlake.maintain.autopilot", "auto")
+    (mirroring,) = deferred("rowlake.mirror", "verb")
     (merge_builder,) = deferred("rowlake", "merge_builder")
     (table_schema,) = deferred("rowlake.model", "table_schema")
     (upserting,) = deferred("rowlake.rowlevel", "upsert")
@@ -498,6 +501,15 @@ class Table(Maintenance, Streaming):
     def unset_properties(self, names: Sequence[str]) -> None:
         """Remove table properties."""
         self._handle = alter.unset_properties(self.handle, names)
+
+    def mirror(self, format: str) -> Mirrored:
+        """Bring metadata of another format (`iceberg` or `delta`) to where the table is.
+
+        They name the same data files and deletion vectors, in the same folder. With the property
+        `rowlake.mirror` they follow every commit. Raises UnsupportedFeatureError for what the other
+        format cannot say; the mirror then stays as it was.
+        """
+        return mirroring.mirror(self.handle, format)
 
     def evolve(self) -> Any:
         """Return PyIceberg's own table object, with its schema and spec builders."""

@@ -188,11 +188,11 @@ def test_json_that_is_no_metadata_is_an_error_of_ours(text, is_compressed) -> No
 def test_compressed_metadata_that_unpacks_to_far_more_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(metadata_files, "LEAST_LIMIT_BYTES", 1 << 20)
     bomb = gzip.compress(b" " * (32 << 20))
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(CorruptTableError) as raised:
         parse_metadata(bomb, "s3://b/v1.gz.metadata.json")
     assert "unpacks to more than" in str(raised.value)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_bombs_in_several_parts_are_refused(monkeypatch) -> None:
