@@ -94,6 +94,8 @@ class Change:
       (dynamic overwrite).
     - `app_batch`: the batch of a stream that the change is, marked in the same commit.
     - `table_properties`: properties of the table that are set in the same commit.
+    - `images`: files of the rows that the change changes (`Content.IMAGES`), for tables that keep
+      them.
     - `verb`: the operation by the name that users know, for the table's history.
     """
 
@@ -112,6 +114,7 @@ class Change:
     properties: Mapping[str, str] = field(default_factory=dict)
     app_batch: AppBatch | None = None
     table_properties: Mapping[str, str] = field(default_factory=dict)
+    images: pa.Table = field(default_factory=no_files)
     verb: str = ""
 
     __repr__ = redacted_repr
