@@ -81,6 +81,15 @@ class Requirements:
 
 
 @dataclass(frozen=True)
+class MovedMark:
+    """How far an identity column has come by a change; it was at `before` when that was planned."""
+
+    column: str
+    before: int | None
+    after: int
+
+
+@dataclass(frozen=True)
 class Change:
     """Actions + requirements.
 
@@ -96,6 +105,8 @@ class Change:
     - `table_properties`: properties of the table that are set in the same commit.
     - `images`: files of the rows that the change changes (`Content.IMAGES`), for tables that keep
       them.
+    - `moved_marks`: identity columns that the rows added have new values of. The change must not
+      land where another writer has used values since it was planned.
     - `verb`: the operation by the name that users know, for the table's history.
     """
 
@@ -115,6 +126,7 @@ class Change:
     app_batch: AppBatch | None = None
     table_properties: Mapping[str, str] = field(default_factory=dict)
     images: pa.Table = field(default_factory=no_files)
+    moved_marks: tuple[MovedMark, ...] = ()
     verb: str = ""
 
     __repr__ = redacted_repr
