@@ -127,6 +127,15 @@ def _convert(change: Change, metadata: Metadata, _counts: FileCounts) -> Told:
     return Told("CONVERT", parameters, {"numConvertedFiles": change.added_data.num_rows})
 
 
+def _restate(change: Change, metadata: Metadata, counts: FileCounts) -> Told:
+    """Return what tells of files that are added once more, with other partition values.
+
+    It has a name of its own: who counts files takes what OPTIMIZE adds for new.
+    """
+    parameters = {"partitionBy": list(metadata.partition_columns)}
+    return Told("RESTATE FILES", parameters, _files(change, counts))
+
+
 def _other(change: Change, metadata: Metadata, counts: FileCounts) -> Told:
     if change.operation is Operation.REPLACE:
         return _optimize(change, metadata, counts)
@@ -149,6 +158,7 @@ _KINDS = {
     "merge": _merge,
     "upsert": _merge,
     "truncate": _truncate,
+    "restate": _restate,
 }
 
 
