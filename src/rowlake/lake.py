@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rowlake import transaction
     from rowlake.engine.spark import Engine
-    from rowlake.maintain.delta import convert as converting
+    from rowlake.maintain.delta import convert as parquet_converting
     from rowlake.maintain.iceberg import purge as purging
     from rowlake.mirror import convert as converting
     from rowlake.mirror import follow as following
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
     (metadata_change,) = deferred("rowlake.model", "metadata_change")
-    (converting,) = deferred("rowlake.maintain.delta", "convert")
+    (parquet_converting,) = deferred("rowlake.maintain.delta", "convert")
     (purging,) = deferred("rowlake.maintain.iceberg", "purge")
     converting, following = deferred("rowlake.mirror", "convert follow")
     feed, stream_options = deferred("rowlake.stream", "feed source_options")
@@ -356,7 +356,7 @@ class Lake:
         `partition_by` has the columns of `key=value` folders with their types, as `create_table`
         takes a schema (`"day DATE"`). Without `statistics` only rows are counted.
         """
-        handle = converting.convert_to_delta(
+        handle = parquet_converting.convert_to_delta(
             self.catalog,
             self.engine,
             str(path),
