@@ -118,6 +118,16 @@ def _optimize(change: Change, _metadata: Metadata, counts: FileCounts) -> Told:
     return Told("OPTIMIZE", {"predicate": "[]", "auto": False}, _files(change, counts))
 
 
+def _convert(change: Change, metadata: Metadata, _counts: FileCounts) -> Told:
+    parameters = {
+        "numFiles": change.added_data.num_rows,
+        "partitionedBy": list(metadata.partition_columns),
+        "collectStats": change.added_data["value_counts"].null_count == 0,
+        "sourceFormat": "parquet",
+    }
+    return Told("CONVERT", parameters, {"numConvertedFiles": change.added_data.num_rows})
+
+
 def _restate(change: Change, metadata: Metadata, counts: FileCounts) -> Told:
     """Return what tells of files that are added once more, with other partition values.
 
@@ -143,6 +153,7 @@ _KINDS = {
     "append": _write,
     "overwrite": _write,
     "create": _create,
+    "convert": _convert,
     "delete": _delete,
     "update": _update,
     "merge": _merge,
