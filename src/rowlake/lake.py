@@ -21,7 +21,7 @@ from rowlake.model.partition import PartitionBy
 from rowlake.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from rowlake import transaction
@@ -80,6 +80,7 @@ class Lake:
     def __init__(self, workspace: Workspace, statements: Statements) -> None:
         self.workspace = replace(workspace, feeds=_read_changes)
         self._statements = statements
+        self._on_detach: list[Callable[[], None]] = []
 
     def __enter__(self) -> Lake:
         return self
@@ -118,8 +119,21 @@ class Lake:
         """Return the same lake for another Spark session, such as that of a stream's batches."""
         return Lake(self.workspace.in_session(spark), self._statements)
 
+    def detach(self) -> None:
+        """Undo `rowlake.attach`: Spark's own API knows nothing of the lake any more.
+
+        Nothing happens where the lake is not attached. The lake stays open.
+        """
+        while self._on_detach:
+            self._on_detach.pop()()
+
+    def on_detach(self, undo: Callable[[], None]) -> None:
+        """Have something undone when the lake is detached or closed."""
+        self._on_detach.append(undo)
+
     def close(self) -> None:
-        """Close the catalog, and the Spark session if rowlake made it."""
+        """Close the catalog, and the Spark session if rowlake made it; detach the lake."""
+        self.detach()
         if self.engine.has_session:
             for key in list(self.workspace.session.cached):
                 with suppress(Exception):  # the user may have stopped the session

@@ -132,13 +132,14 @@ class DeltaFormat:
     def prepare(
         self,
         handle: TableHandle,
-        change: Change,  # noqa: ARG002
+        change: Change,
         token: int,
         storage: Storage,  # noqa: ARG002
     ) -> producer.Prepared:
         """Note the definition that files were written for."""
         state = _own(handle).state
-        return producer.Prepared(token, state.metadata, state.protocol)
+        moves = bool(change.moved_marks)
+        return producer.Prepared(token, state.metadata, state.protocol, moves_marks=moves)
 
     def prepare_again(
         self,
@@ -212,7 +213,7 @@ class DeltaFormat:
         runner: TaskRunner | None = None,  # noqa: ARG002
     ) -> FileHistory:
         """Refuse: files of versions that are gone are for VACUUM."""
-        raise _unsupported(handle, "the search for files that no version refers to")
+        raise _unsupported(handle, "list of the files of all versions")
 
     def ownership(
         self,
@@ -220,7 +221,7 @@ class DeltaFormat:
         also_below: Sequence[str] | str | None = (),  # noqa: ARG002
     ) -> Ownership:
         """Refuse: files of versions that are gone are for VACUUM."""
-        raise _unsupported(handle, "the search for files that no version refers to")
+        raise _unsupported(handle, "list of the files of all versions")
 
     def name_mapping(self, handle: TableHandle) -> str:
         """Return the mapping of the names in files to field ids."""
@@ -285,7 +286,7 @@ class DeltaFormat:
 
 def _unsupported(handle: TableHandle, what: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"{handle.name} is a Delta table: rowlake does not support {what} there yet."
+        f"{handle.name} is a Delta table, which has no {what}: use VACUUM."
     )
 
 

@@ -132,7 +132,6 @@ def local_settings() -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.timeType.enabled": "true",
-        "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.parquet.fieldId.read.enabled": "true",
         "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
     }

@@ -54,6 +54,7 @@ StreamKernel = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 # Tasks up to this size travel with the function, to every task; larger ones as rows, each to its
 # own task only.
 MAX_SHARED_BYTES = 1024 * 1024
+ADAPTIVE = "spark.sql.adaptive.enabled"
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,7 @@ class Engine:
         job = Job(kernel, _schema_bytes(output))
         if spread is not None:
             df = _mapped(df, _packing(spread), spark_schema(spread.schema))
-            df = _brought_together(df, spread)
+            df = self._brought_together(df, spread)
         frame = _mapped(df, job, _frames_type())
         with bounded_by_rows(self.spark, rows):
             frames = run_job(self.spark, frame.toArrow, label, shown)
@@ -296,10 +297,16 @@ class Engine:
 
         shown = self.progress if progress is None else progress
         schema = spark_schema(spread.schema)
-        df = _brought_together(self._task_frame(_packing(spread), tasks, schema), spread)
+        df = self._brought_together(self._task_frame(_packing(spread), tasks, schema), spread)
         frame = _mapped(df, Job(kernel, _schema_bytes(output)), _frames_type())
         frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
+
+    def _brought_together(self, df: DataFrame, spread: Spread) -> DataFrame:
+        # Adaptive execution sizes the tasks by bytes and splits heavy keys; without it Spark
+        # ignores the hint, and every task would write files of every partition.
+        is_adaptive = (self.setting(ADAPTIVE) or "true").lower() == "true"
+        return df.hint("rebalance", spread.key) if is_adaptive else df.repartition(spread.key)
 
     def regrouped(
         self,
@@ -389,8 +396,6 @@ class Engine:
         self, df: DataFrame, plainly: Callable[[Exception], Exception | None]
     ) -> DataFrame:
         """Return a query's DataFrame that raises what `plainly` makes of Spark's errors."""
-        if is_remote(self.spark):
-            return df
         from rowlake.engine.query_frame import raising_plainly
 
         return raising_plainly(df, plainly)
@@ -462,11 +467,6 @@ def _mapped(df: DataFrame, job: Job, schema: Any) -> DataFrame:
 
 def _packing(spread: Spread) -> Job:
     return Job(spread.kernel, _schema_bytes(spread.schema), as_is=True)
-
-
-def _brought_together(df: DataFrame, spread: Spread) -> DataFrame:
-    # Adaptive execution sizes the tasks by bytes and splits heavy keys.
-    return df.hint("rebalance", spread.key)
 
 
 @cache

@@ -41,8 +41,10 @@ class Capabilities:
     """What a table may hold, and so what an operation may write to it.
 
     `exact_bounds`: bounds of numbers and times are values of the file, never rounded outwards.
-    `existing_files`: files that others wrote can join the table. `change_feeds`: its commits tell
-    which rows they changed.
+    `existing_files`: files that others wrote can join the table. `column_ids`: columns keep their
+    field ids in all schemas of the table; else their names identify them. `snapshot_expiry`: old
+    snapshots go when they are expired; without it, the log forgets them by itself, and VACUUM
+    deletes the files that only they needed.
     """
 
     position_deletes: bool = True
@@ -53,10 +55,12 @@ class Capabilities:
     branches: bool = True
     transforms: bool = True
     column_defaults: bool = False
+    check_constraints: bool = False
     manifests: bool = False
     exact_bounds: bool = True
-    change_feeds: bool = True
     existing_files: bool = True
+    column_ids: bool = True
+    snapshot_expiry: bool = True
 
     @property
     def row_level_deletes(self) -> bool:
@@ -137,11 +141,34 @@ class FileAction(enum.Enum):
 
 
 @dataclass(frozen=True)
+class RowChanges:
+    """The files whose rows a commit changed, where the commit itself says all of it.
+
+    - `removed`, `added`: data files; `kept`: those that stay with other deletes;
+    - `deletes_before`, `deletes_after`: all deletes that apply to them, before and after it;
+    - `images`: files of rows that changed, each with its `_change_type`. Where there are any, they
+      have all changes of the commit, and nothing else of it needs to be read.
+    """
+
+    removed: FilesBySpec = field(default_factory=dict)
+    added: FilesBySpec = field(default_factory=dict)
+    kept: FilesBySpec = field(default_factory=dict)
+    deletes_before: FilesBySpec = field(default_factory=dict)
+    deletes_after: FilesBySpec = field(default_factory=dict)
+    images: FilesBySpec = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class LandedCommit:
-    """One commit of a table's history; its files are read when they are asked for."""
+    """One commit of a table's history; its files are read when they are asked for.
+
+    `row_changes` (in the columns of a view) is for formats whose commits say what happened to
+    their files' rows; of others that follows from the files of the snapshots around it.
+    """
 
     snapshot: SnapshotInfo
     read: Callable[[FileAction], FilesBySpec] = field(repr=False)
+    row_changes: Callable[[TableView], RowChanges] | None = field(default=None, repr=False)
 
     @property
     def changes_rows(self) -> bool:
