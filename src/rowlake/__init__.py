@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from rowlake.attached.session import attach
     from rowlake.connection import connect
     from rowlake.errors import (
         CardinalityError,
@@ -62,6 +63,7 @@ __all__ = [
     "TableNotFoundError",
     "Transaction",
     "UnsupportedFeatureError",
+    "attach",
     "connect",
 ]
 
@@ -72,6 +74,7 @@ _HOMES = {
     "Result": "rowlake.model.result",
     "Table": "rowlake.table",
     "Transaction": "rowlake.transaction",
+    "attach": "rowlake.attached.session",
     "connect": "rowlake.connection",
 }
 

@@ -51,15 +51,18 @@ class Streaming:
         app_id: str,
         checkpoint: str,
         trigger: Mapping[str, Any] | None = None,
+        query_name: str | None = None,
         **options: Any,
     ) -> Any:
         """Start a query that appends the rows of a stream, each batch exactly once.
 
         `app_id` names the query in the table for good, `checkpoint` is its folder; `trigger` is
-        what `DataStreamWriter.trigger` takes (`{"availableNow": True}`). Options are those of
-        every write.
+        what `DataStreamWriter.trigger` takes (`{"availableNow": True}`), `query_name` what Spark
+        calls the query. Options are those of every write.
         """
-        return self._start(stream_df, _Append(), app_id, checkpoint, trigger, options)
+        return self._start(
+            stream_df, _Append(), app_id, checkpoint, trigger, options, query_name=query_name
+        )
 
     def stream_upsert(
         self,
@@ -145,6 +148,8 @@ class Streaming:
         checkpoint: str,
         trigger: Mapping[str, Any] | None,
         options: Mapping[str, Any],
+        *,
+        query_name: str | None = None,
     ) -> Any:
         handle, chosen = self.for_write(options)
         run = sink.StreamRun.begun(handle, chosen.branch, app_id)
@@ -162,7 +167,8 @@ class Streaming:
             here = _InSession(self.lake, self.identifier)
             made = sink.Sink(run, here, write, dict(options), results)
             metrics = results.metrics
-        return sink.start(stream_df, made, checkpoint=checkpoint, trigger=trigger, metrics=metrics)
+        named = sink.Start(checkpoint, trigger, query_name)
+        return sink.start(stream_df, made, named, metrics=metrics)
 
 
 def _is_remote(frame: Any) -> bool:

@@ -20,6 +20,7 @@ import rowlake
 from rowlake.engine.session import make_session
 from rowlake.engine.spark import Engine
 from tests import engine_checks, row_level_checks, stream_checks, table_checks
+from tests.spark_session import INTERPRETED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ def open_session(kind: str, address: str) -> Any:
 
         return SparkSession.builder.remote(address).getOrCreate()
     small = {
+        **INTERPRETED,
         "spark.sql.shuffle.partitions": "2",
         "spark.executor.memory": "1g",
         # Drivers take these from the environment, executors do not.

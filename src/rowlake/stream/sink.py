@@ -105,25 +105,30 @@ class BatchResults:
         return found[-1].to_dict() if found else None
 
 
-def start(
-    stream: Any,
-    sink: Sink,
-    *,
-    checkpoint: str,
-    trigger: Mapping[str, Any] | None,
-    metrics: Metrics,
-) -> Any:
+@dataclass(frozen=True)
+class Start:
+    """How a query is started: its folder, what `DataStreamWriter.trigger` takes, its name."""
+
+    checkpoint: str
+    trigger: Mapping[str, Any] | None = None
+    name: str | None = None
+
+
+def start(stream: Any, sink: Sink, how: Start, *, metrics: Metrics) -> Any:
     """Start the query of a sink; return Spark's `StreamingQuery` with `metrics` in its progress."""
     if not getattr(stream, "isStreaming", False):
         raise InvalidStatementError(
             "The rows of a stream come from a streaming DataFrame (spark.readStream, "
             "lake.read_stream); for other rows there are append, upsert and apply_changes."
         )
-    if not checkpoint:
+    if not how.checkpoint:
         raise InvalidStatementError("A stream needs a checkpoint: the path of a folder of its own.")
-    writer = stream.writeStream.foreachBatch(sink.__call__).option("checkpointLocation", checkpoint)
-    if trigger is not None:
-        writer = writer.trigger(**trigger)
+    writer = stream.writeStream.foreachBatch(sink.__call__)
+    writer = writer.option("checkpointLocation", how.checkpoint)
+    if how.trigger is not None:
+        writer = writer.trigger(**how.trigger)
+    if how.name is not None:
+        writer = writer.queryName(how.name)
     query = writer.start()
     query.results = sink.results
     return _with_metrics(query, metrics)

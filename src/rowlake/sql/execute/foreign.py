@@ -29,12 +29,12 @@ def refuse_foreign(lookup: TableLookup, statement: Delete | Update | Merge) -> N
     view = lookup.view(name)
     if view is not None and view.shown is None:
         raise InvalidStatementError(f"Cannot {verb} {readable(name)}: it is a view, {_UNCHANGED}")
-    found = _sparks(lookup.workspace.spark, name)
+    found = sparks_table(lookup.workspace.spark, name)
     if found is not None:
         raise InvalidStatementError(f"Cannot {verb} {readable(name)}: {_reason(found)}")
 
 
-def _sparks(spark: Any, name: Name) -> Any:
+def sparks_table(spark: Any, name: Name) -> Any:
     """Return what Spark knows by a name; None where there is nothing."""
     try:
         text = quote_parts(name)

@@ -12,7 +12,7 @@ from rowlake.conditions.store_assignment import (
 )
 from rowlake.conditions.target_columns import target_columns
 from rowlake.dml.insert import append_rows, overwrite_rows
-from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
 from rowlake.query.lookup import TableLookup, setting
 from rowlake.query.run import run_query
 from rowlake.sqltext.edits import spliced
@@ -20,10 +20,13 @@ from rowlake.sqltext.lexer import Lexer, TokenKind, readable
 from rowlake.sqltext.spark_types import type_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowlake.engine.spark import Engine
     from rowlake.lake import Lake
     from rowlake.model.handle import TableHandle
     from rowlake.model.result import Result
+    from rowlake.query.table_names import Target
     from rowlake.sql.statements import Insert
 
 # Rows typed into a statement are few: they are fetched to the driver and written there.
@@ -36,22 +39,59 @@ def insert(lake: Lake, statement: Insert, arguments: Any) -> Result | None:
     target = lookup.target(statement.name)
     if target is None:
         return None
+    columns = target_columns(lake.engine, _writable(target, statement).schema)
+    query = statement.with_clause + with_defaults(statement, columns)
+    frame = run_query(lookup, query, arguments)
+    frame = fitted(frame, columns, _assignment(lookup, statement, lookup.need(target.table)))
+    rows = frame.toArrow() if _is_local(statement) else frame
+    return _written(lake.engine, lookup, statement, target, rows, {})
+
+
+def insert_frame(
+    lake: Lake, statement: Insert, frame: Any, options: Mapping[str, Any], *, dynamic: bool = False
+) -> Result:
+    """Insert a DataFrame as a statement would its query; `dynamic` overwrites partitions hit.
+
+    The table must be the lake's. `options` are those of every write.
+    """
+    lookup = TableLookup(lake.workspace)
+    target = lookup.target(statement.name)
+    if target is None:
+        raise TableNotFoundError(readable(statement.name))
+    columns = target_columns(lake.engine, _writable(target, statement).schema)
+    handle = lookup.need(target.table)
+    rows = fitted(frame, columns, _assignment(lookup, statement, handle))
+    if dynamic:
+        chosen = {**options, **_branch(target)}
+        return overwrite_rows(handle, lake.engine, rows, chosen, dynamic=True)[1]
+    return _written(lake.engine, lookup, statement, target, rows, options)
+
+
+def _writable(target: Target, statement: Insert) -> Target:
     if not target.is_current:
         raise InvalidStatementError(
             f"Cannot write to {readable(statement.name)}: only tables and their branches are "
             f"written to."
         )
-    handle = lookup.need(target.table)
-    columns = target_columns(lake.engine, target.schema)
-    query = statement.with_clause + with_defaults(statement, columns)
-    frame = fitted(
-        run_query(lookup, query, arguments), columns, _assignment(lookup, statement, handle)
-    )
-    rows = frame.toArrow() if _is_local(statement) else frame
-    options = {"branch": target.branch} if target.branch else {}
+    return target
+
+
+def _branch(target: Target) -> dict[str, Any]:
+    return {"branch": target.branch} if target.branch else {}
+
+
+def _written(
+    engine: Engine,
+    lookup: TableLookup,
+    statement: Insert,
+    target: Target,
+    rows: Any,
+    given: Mapping[str, Any],
+) -> Result:
+    handle, options = lookup.need(target.table), {**given, **_branch(target)}
     if statement.overwrite:
-        return _overwrite(lake.engine, handle, statement, rows, options)
-    return append_rows(handle, lake.engine, rows, options)[1]
+        return _overwrite(engine, handle, statement, rows, options)
+    return append_rows(handle, engine, rows, options)[1]
 
 
 def _is_local(statement: Insert) -> bool:
