@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help setup demo test fuzz streams-long hostile matrix soak lint format bench bench-smoke docs lock clean
+.PHONY: help setup demo dist test fuzz streams-long hostile matrix soak lint format bench bench-smoke docs lock clean
 
 help:
 	@echo "setup   create $(VENV) with everything for development (and Java, if none is installed)"
 	@echo "demo    run a short tour on an embedded lake"
 	@echo "test    run all tests"
-	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--seed 7 --steps 12\" (see tools/fuzz.py)"
+	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--format delta --seed 7\" (see tools/fuzz.py)"
 	@echo "streams-long  replay 2,000 change feeds, kill streams 100 times, follow 100,000 changes of PostgreSQL"
 	@echo "hostile mutate table files 1,000 times and read them; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
 	@echo "matrix  run every statement beside everything that can land meanwhile (20 minutes; see tools/matrix.py)"
@@ -21,6 +21,7 @@ help:
 	@echo "bench   compare with other engines; ARGS=\"...\" selects cases (see bench/)"
 	@echo "bench-smoke  compare counts of files, bytes, jobs and shuffles with bench/expected.json"
 	@echo "docs    regenerate docs/spec-map.md and docs/concurrency.md"
+	@echo "dist    build a wheel in dist/"
 	@echo "lock    update the pinned dependencies in requirements/dev.lock"
 	@echo "clean   remove everything the targets created"
 
@@ -74,8 +75,12 @@ docs: $(STAMP)
 	$(BIN)/python tools/spec_map.py
 	$(BIN)/python tools/matrix.py --page
 
+dist: $(STAMP)
+	$(BIN)/uv build -q --wheel --no-build-isolation --python $(BIN)/python -o dist .
+	@ls dist
+
 lock: $(STAMP)
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.10 \
+	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra connect --extra polars --group dev --universal --python-version 3.10 \
 	  --generate-hashes --no-emit-index-url --no-header --no-annotate -q -o requirements/dev.lock
 
 clean:

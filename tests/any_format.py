@@ -43,6 +43,11 @@ class _Steps:
             getattr(builder, name)(*args, **kwargs)
 
 
+def commit_count(table: Table) -> int:
+    """Return how many commits a table has, without the one that created it."""
+    return len(table.snapshots()) - (table.handle.format is DELTA)
+
+
 def read_by_others(table: Table) -> list[pa.Table]:
     """Return the rows of a table as other libraries read it: PyIceberg, where it is Iceberg's."""
     return [table.to_pyiceberg().scan().to_arrow()] if table.handle.format is ICEBERG else []

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
-# A handful of rows pays neither for compiled plans nor for shuffles into several tasks.
+# A handful of rows does not pay for plans that are compiled.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false"}
+# Nor for shuffles into several tasks.
 QUICK = {
-    "spark.sql.codegen.wholeStage": "false",
+    **INTERPRETED,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
 }
@@ -53,20 +55,25 @@ def iceberg_settings(warehouse: Path) -> dict[str, str]:
         "spark.sql.catalog.java.warehouse": str(warehouse),
         # Both libraries write the same tables, so Java must look at them anew for each statement.
         "spark.sql.catalog.java.cache-enabled": "false",
+        # As Spark's own catalog has it.
+        "spark.sql.catalog.java.default-namespace": "default",
     }
 
 
 @contextmanager
 def having(spark: Any, wanted: dict[str, str]) -> Iterator[None]:
     """Have settings in the session for the block."""
-    before = {key: spark.conf.get(key) for key in wanted}
+    before = {key: spark.conf.get(key, None) for key in wanted}
     try:
         for key, value in wanted.items():
             spark.conf.set(key, value)
         yield
     finally:
         for key, value in before.items():
-            spark.conf.set(key, value)
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
 
 
 @pytest.fixture(scope="session")
@@ -85,6 +92,7 @@ def spark(java_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "spark.master": "local[2, 3]",
         "spark.driver.memory": "2g",
         "spark.sql.shuffle.partitions": "4",
+        **INTERPRETED,
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("spark-warehouse")),
         **iceberg_settings(java_warehouse),
     }

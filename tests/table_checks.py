@@ -16,6 +16,7 @@ import pytest
 
 from rowlake.errors import (
     CardinalityError,
+    InvalidStatementError,
     RowlakeError,
     SchemaMismatchError,
     TableNotFoundError,
@@ -276,8 +277,12 @@ def check_spark_reads_the_format(lake: Any, version: int) -> None:
     table.create_tag("three")
     table.append([{"id": 4, "name": "d"}])
     reader = lake.spark.read.format("rowlake")
-    found = reader.load("checks.source").where("id > 1")
+    whole = reader.load("checks.source")
+    found = whole.where("id > 1")
     assert sorted(map(tuple, found.collect()), key=repr) == [(2, None), (3, "c"), (4, "d")]
+    assert whole.where("id = 4").count() == 1
+    assert whole.count() == 4
+    assert whole.where("id = 4").union(whole).count() == 5
     assert reader.option("tag", "three").load("checks.source").count() == 3
 
 
@@ -322,6 +327,23 @@ def check_views_and_cached_rows_show_the_table_as_it_is(lake: Any, version: int)
     lake.spark.range(7, 8).createOrReplaceTempView("seen_rows")
     assert rows(lake, "SELECT * FROM seen_rows") == [(7,)]
     lake.sql("DROP VIEW seen_rows")
+
+
+def check_errors_of_queries_are_ours(lake: Any, version: int) -> None:
+    """Spark's errors are told as ours when a statement is run and when its rows are asked for."""
+    table = fresh(lake, "failing", "id bigint, v string", version)
+    table.append(pa.table({"id": pa.array([1], pa.int64()), "v": ["one"]}))
+    text = "SELECT CAST(v AS INT) AS n FROM checks.failing"
+    for ask in ("collect", "first", "toPandas", "toArrow", "show"):
+        found = lake.sql(text)
+        assert found.columns == ["n"]
+        with pytest.raises(InvalidStatementError, match=r"^\[CAST_INVALID_INPUT\]"):
+            getattr(found, ask)()
+    with pytest.raises(InvalidStatementError, match="nope") as raised:
+        lake.sql("SELECT nope FROM checks.failing").collect()
+    assert raised.value.position == len("SELECT ")
+    with pytest.raises(InvalidStatementError, match=r"^\[CAST_INVALID_INPUT\]"):
+        table.delete("CAST(v AS INT) = 1")
 
 
 CHECKS = [found for name, found in sorted(globals().items()) if name.startswith("check_")]

@@ -5,7 +5,8 @@ many processes. Goes out: the seed, the number of histories and operations, and 
 that went wrong, cut down to the steps that it needs. A history has a number; the same seed, number
 and steps always give the same history, in any process. Every table is read by rowlake and compared
 with a plain oracle; at the end of some histories PyIceberg reads it too, at the end of fewer
-Iceberg Java. With `--changes`, the change feeds of each table are replayed instead.
+Iceberg Java. With `--changes`, the change feeds of each table are replayed instead. With `--format
+delta` the tables are Delta's; delta-rs, DuckDB and Delta on Spark read some of them.
 """
 
 from __future__ import annotations
@@ -31,9 +32,17 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.histories.changes import check_changes
+from tests.histories.delta import DeltaHistory
 from tests.histories.driver import driver_lake, run, tight_limits
 from tests.histories.history import Divergence, run_history
-from tests.histories.readers import FOR_PYICEBERG, check_java, check_pyiceberg
+from tests.histories.readers import (
+    FOR_PYICEBERG,
+    check_delta_rs,
+    check_delta_spark,
+    check_duckdb,
+    check_java,
+    check_pyiceberg,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,9 +51,23 @@ if TYPE_CHECKING:
 
 REPORT_SECONDS = 30
 MEMORY = Path("/dev/shm")  # tables there need not survive a crash of the machine
-PYICEBERG_EACH, JAVA_EACH = 5, 20  # one history in this many is read by each
+FORMATS = ("iceberg", "delta")
+PYTHON_EACH, JAVA_EACH = 5, 20  # one history in this many is read by each
+_DELTA_READERS: dict[str, Callable[[History], bool]] = {
+    "delta-rs": check_delta_rs,
+    "DuckDB": check_duckdb,
+    "Delta on Spark": check_delta_spark,
+}
 _PROCESS = ExitStack()
 _GROUNDS: list[Ground] = []
+
+
+@dataclass(frozen=True)
+class Way:
+    """Of which format tables are, and whether their change feeds are replayed."""
+
+    format: str = "iceberg"
+    changes: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,18 +118,23 @@ def sources(seed: str, number: int, places: list[int]) -> list[random.Random]:
     return [random.Random(f"{seed}:{number}:{place}") for place in (0, *places)]
 
 
-def reader_of(number: int) -> str | None:
+def reader_of(number: int, way: Way) -> str | None:
     """Return which other reader checks the table of a history, if any."""
+    if way.changes:
+        return None
+    is_delta = way.format == "delta"
     if number % JAVA_EACH == JAVA_EACH - 1:
-        return "Java"
-    return "PyIceberg" if number % PYICEBERG_EACH == 0 else None
+        return "Delta on Spark" if is_delta else "Java"
+    if number % PYTHON_EACH:
+        return None
+    return ("delta-rs", "DuckDB")[number // PYTHON_EACH % 2] if is_delta else "PyIceberg"
 
 
 class Ground:
     """Where the histories of one process are run: a folder of its own."""
 
-    def __init__(self, folder: str, *, changes: bool = False) -> None:
-        self._folder, self.replays_changes = folder, changes
+    def __init__(self, folder: str, way: Way) -> None:
+        self._folder, self.way = folder, way
         self._lake = _PROCESS.enter_context(driver_lake(f"{folder}/lake"))
 
     @cached_property
@@ -119,16 +147,26 @@ class Ground:
 
     def run(self, number: int, randoms: list[random.Random]) -> tuple[History, str | None]:
         """Run one history, have its reader check the table, and return which one did."""
-        reader = None if self.replays_changes else reader_of(number)
+        reader = reader_of(number, self.way)
+        with tight_limits(tight=number % 2 == 0):
+            history = self._history(reader, randoms)
+        return history, reader if reader is None or self._is_read(history, reader) else None
+
+    def _history(self, reader: str | None, randoms: list[random.Random]) -> History:
+        if self.way.format == "delta":
+            return run_history(self._lake, randoms, run, of=DeltaHistory, folder=self._folder)
         lake = self._java[0] if reader == "Java" else self._lake
         options = FOR_PYICEBERG if reader == "PyIceberg" else {}
-        with tight_limits(tight=number % 2 == 0):
-            history = run_history(lake, randoms, run, **options)
-        if reader == "Java" and not check_java(history, self._java[1]):
-            reader = None
+        return run_history(lake, randoms, run, **options)
+
+    def _is_read(self, history: History, reader: str) -> bool:
+        """Have the reader check the table; return False where it cannot read such a table."""
+        if reader == "Java":
+            return check_java(history, self._java[1])
         if reader == "PyIceberg":
             check_pyiceberg(history)
-        return history, reader
+            return True
+        return _DELTA_READERS[reader](history)
 
 
 @contextmanager
@@ -154,7 +192,7 @@ def attempt(ground: Ground, seed: str, number: int, places: list[int]) -> Done:
     """Run one history; raises `Divergence`."""
     history, reader = ground.run(number, sources(seed, number, places))
     feeds = 0
-    if ground.replays_changes:
+    if ground.way.changes:
         feeds = check_changes(history, random.Random(f"{seed}:{number}:changes"))
     shutil.rmtree(history.table.location.removeprefix("file://"), ignore_errors=True)
     return Done(number, history.operations, reader=reader, feeds=feeds)
@@ -184,29 +222,27 @@ def outcome_of(seed: str, steps: int, number: int) -> Done:
 # --- many
 
 
-def start(folder: str, *, changes: bool) -> None:
+def start(folder: str, way: Way) -> None:
     """Give this process a ground of its own in a folder."""
-    _GROUNDS[:] = [Ground(tempfile.mkdtemp(dir=folder), changes=changes)]
+    _GROUNDS[:] = [Ground(tempfile.mkdtemp(dir=folder), way)]
     gc.freeze()  # what is loaded stays, and need not be scanned by every collection
 
 
-def start_job(folder: str, changes: bool) -> None:
+def start_job(folder: str, way: Way) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends all
     tempfile.tempdir = folder
-    start(folder, changes=changes)
+    start(folder, way)
 
 
-def outcomes(
-    numbers: range, tally: Tally, folder: str, *, jobs: int, changes: bool
-) -> Iterator[Done]:
+def outcomes(numbers: range, tally: Tally, folder: str, *, jobs: int, way: Way) -> Iterator[Done]:
     """Yield the histories in the order of their numbers."""
     work = partial(outcome_of, tally.seed, tally.steps)
     if jobs == 1:
-        start(folder, changes=changes)
+        start(folder, way)
         with _PROCESS:
             yield from map(work, numbers)
         return
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), start_job, (folder, changes))
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), start_job, (folder, way))
     try:
         yield from pool.map(work, numbers)
     finally:
@@ -217,7 +253,8 @@ def fuzz(arguments: argparse.Namespace, tally: Tally, folder: str) -> None:
     """Run the histories and count them; each divergence is printed when it is found."""
     reported = monotonic()
     numbers = range(arguments.first, arguments.first + arguments.histories)
-    found = outcomes(numbers, tally, folder, jobs=arguments.jobs, changes=arguments.changes)
+    way = Way(arguments.format, arguments.changes)
+    found = outcomes(numbers, tally, folder, jobs=arguments.jobs, way=way)
     with closing(found):
         for done in found:
             tally.add(done)
@@ -251,9 +288,12 @@ def main() -> None:
     parser.add_argument("--seed", help="any text; a random one is chosen and printed by default")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--most-failures", type=int, default=1)
+    parser.add_argument("--format", choices=FORMATS, default=FORMATS[0])
     parser.add_argument("--changes", action="store_true", help="replay change feeds")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes; one per core")
     arguments = parser.parse_args()
+    if arguments.changes and arguments.format == "delta":
+        parser.error("change feeds of Delta tables are not replayed")
     seed = arguments.seed or str(random.SystemRandom().randrange(10**9))
     print(f"seed {seed}", flush=True)
     tally = Tally(seed, arguments.steps)

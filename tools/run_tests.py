@@ -26,16 +26,20 @@ from rowlake.engine.java import java_home
 from rowlake.errors import EngineError
 
 ROOT = Path(__file__).resolve().parent.parent
-# Long parts first, so that no lane ends much later than the others; unit tests before all, so that
-# a plain mistake shows early. Tests of servers wait more than they compute, and few need Spark.
-# Folders that are not named here are a part each, at the end.
+# Unit tests of most rooms first, so that a plain mistake shows early; then long parts before short
+# ones, so that all lanes end together. Tests of servers wait more than they compute, and few need
+# Spark. A path that is named is not run again with the folder that it is in; folders that are not
+# named are a part each, at the end.
 PARTS = (
     ("unit",),
     ("interop",),
-    ("sql",),
-    ("spark",),
     ("spark/test_other_sessions.py",),
+    ("spark",),
     ("faults",),
+    ("unit/rowlevel", "unit/stream"),
+    ("model", "concurrency"),
+    ("sql",),
+    ("unit/maintain", "unit/commit", "unit/delta"),
     (
         "interop/test_catalog_postgres.py",
         "interop/test_catalog_rest.py",
@@ -43,7 +47,8 @@ PARTS = (
         "interop/test_transactions_on_servers.py",
         "interop/test_lake_on_servers.py",
     ),
-    ("model", "concurrency"),
+    ("hostile",),
+    ("matrix",),
 )
 LANES = 3
 KINDS = ("failures", "errors", "skipped")

@@ -21,6 +21,8 @@ the password or the signature of an address, nor a secret literal of a statement
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rowlake.secrets import statement_without_secrets, without_passwords
@@ -28,6 +30,7 @@ from rowlake.secrets import statement_without_secrets, without_passwords
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_OWN = str(Path(__file__).parent)
 SHOWN = 3
 SHOWN_LENGTH = 4_000  # characters of a message
 SHOWN_WIDTH = 160  # characters of a statement's line
@@ -50,6 +53,25 @@ class RowlakeError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         # Pools of processes pickle errors; the text is rendered already, so no constructor runs.
         return _copied, (type(self), self.args, self.__dict__)
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what notebooks show: the line that called rowlake, and the message.
+
+        IPython asks errors for this; elsewhere tracebacks are complete.
+        """
+        return [*_calling_line(self), f"{type(self).__name__}: {self}"]
+
+
+def _calling_line(error: BaseException) -> list[str]:
+    """Return the user's line that ended in an error of rowlake's, and where it is."""
+    caller = None
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename.startswith(_OWN):
+            break
+        caller = frame
+    if caller is None:
+        return []
+    return [f"{caller.filename}, line {caller.lineno}:", f"    {caller.line}", ""]
 
 
 def _copied(
@@ -234,3 +256,7 @@ class EngineError(RowlakeError):
 
 class InternalError(RowlakeError):
     """A promise inside rowlake did not hold: please report it with this text."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return all of the traceback: it belongs in the report."""
+        return traceback.format_exception(self)

@@ -14,6 +14,8 @@ from rowlake.catalog import formats
 from rowlake.catalog import tables as catalog_tables
 from rowlake.deferred import deferred
 from rowlake.engine.tally import says_where_it_ran
+from rowlake.model.following import follow_with
+from rowlake.model.mirror import MIRROR
 from rowlake.model.names import quoted
 from rowlake.model.partition import PartitionBy
 from rowlake.table import Table
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
     from rowlake import transaction
     from rowlake.engine.spark import Engine
     from rowlake.maintain.iceberg import purge as purging
+    from rowlake.mirror import convert as converting
+    from rowlake.mirror import follow as following
     from rowlake.model import metadata_change
+    from rowlake.model.handle import TableHandle
     from rowlake.model.partition import OrderBy
     from rowlake.model.result import Result
     from rowlake.stream import feed
@@ -36,6 +41,7 @@ else:  # loaded at their first use: opening a lake and listing its tables needs 
     (transaction,) = deferred("rowlake", "transaction")
     (metadata_change,) = deferred("rowlake.model", "metadata_change")
     (purging,) = deferred("rowlake.maintain.iceberg", "purge")
+    converting, following = deferred("rowlake.mirror", "convert follow")
     feed, stream_options = deferred("rowlake.stream", "feed source_options")
     create, create_as, ingest_directory = deferred(
         "rowlake.verbs", "create create_as ingest_directory"
@@ -51,6 +57,15 @@ class Statements(Protocol):
 
 def _read_changes(*asked: Any) -> Any:
     return feed.pushed_changes(*asked)
+
+
+def _follow(handle: TableHandle) -> None:
+    """Bring the mirror of a table forward; what does it is loaded where there is one."""
+    if MIRROR in handle.properties:
+        following.follow(handle)
+
+
+follow_with(MIRROR, _follow)
 
 
 def _all_of(
@@ -269,6 +284,17 @@ class Lake:
         name = self.workspace.full_name(name)
         handle = formats.register_table(self.catalog, name, metadata_location)
         return Table(handle, self)
+
+    def convert(self, name: str | tuple[str, ...], to: str) -> Table:
+        """Make a table one of another format (`iceberg` or `delta`), in place.
+
+        Its name then means the same data files and deletion vectors under metadata of that format;
+        the metadata that it had stay where they are, and nothing reads them.
+        """
+        name = self.workspace.full_name(name)
+        formats.validate_in_catalog(name, "convert")
+        self.workspace.session.forget_rows(name)
+        return Table(converting.convert(self.catalog, name, to), self)
 
     @says_where_it_ran
     def snapshot_table(

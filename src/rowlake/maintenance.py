@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.deferred import deferred
 from rowlake.engine.tally import says_where_it_ran
+from rowlake.errors import InvalidStatementError
 from rowlake.times import to_ms
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rowlake.maintain.cleanup import vacuum as vacuuming
     from rowlake.maintain.compact import request_text, rewrite
     from rowlake.maintain.deletes import equality_deletes, position_deletes
+    from rowlake.maintain.delta import vacuum as log_vacuum
     from rowlake.maintain.iceberg import manifests, partition_stats, table_path, table_stats
     from rowlake.model.handle import TableHandle
     from rowlake.model.health import Health
@@ -32,6 +34,7 @@ else:  # loaded at their first use
     equality_deletes, position_deletes = deferred(
         "rowlake.maintain.deletes", "equality_deletes position_deletes"
     )
+    (log_vacuum,) = deferred("rowlake.maintain.delta", "vacuum")
     manifests, partition_stats, table_path, table_stats = deferred(
         "rowlake.maintain.iceberg", "manifests partition_stats table_path table_stats"
     )
@@ -281,21 +284,34 @@ class Maintenance:
         self,
         retain_hours: float | None = None,
         *,
+        retention_hours: float | None = None,
         dry_run: bool = True,
         also_below: Sequence[str] | str | None = (),
+        enforce_retention_duration: bool = True,
     ) -> vacuuming.VacuumReport:
         """Expire snapshots older than the retention (a week by default), then remove what is left.
 
         That is the files that only expired snapshots needed, and orphans older than the retention,
-        in the table's own folders and below `also_below`.
+        in the table's own folders and below `also_below`. Of a Delta table, files go that no
+        version within the retention refers to; a retention below the table's own is refused where
+        it is enforced. `retention_hours` is another name of `retain_hours`.
         """
-        self._handle, report = vacuuming.vacuum(
-            self.handle,
-            self._engine,
-            retain_hours=retain_hours,
-            dry_run=dry_run,
-            also_below=also_below,
-        )
+        if retain_hours is not None and retention_hours is not None:
+            raise InvalidStatementError("Give retain_hours or retention_hours, not both.")
+        handle = self.handle
+        hours = retention_hours if retain_hours is None else retain_hours
+        if handle.can.snapshot_expiry:
+            self._handle, report = vacuuming.vacuum(
+                handle, self._engine, retain_hours=hours, dry_run=dry_run, also_below=also_below
+            )
+        else:
+            self._handle, report = log_vacuum.vacuum(
+                handle,
+                self._engine,
+                retain_hours=hours,
+                dry_run=dry_run,
+                enforce_retention_duration=enforce_retention_duration,
+            )
         return report
 
     @says_where_it_ran

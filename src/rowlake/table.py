@@ -36,15 +36,17 @@ if TYPE_CHECKING:
     from rowlake.dml import options as write_options
     from rowlake.lake import Lake
     from rowlake.maintain.autopilot import auto
+    from rowlake.mirror import verb as mirroring
     from rowlake.model import table_schema
     from rowlake.model.arguments import RefArguments, WriteArguments
     from rowlake.model.handle import TableHandle
+    from rowlake.model.mirror import Mirrored
     from rowlake.model.predicate import Predicate
     from rowlake.model.result import Result
     from rowlake.model.table_schema import TableSchema, TableSpec
     from rowlake.model.view import SnapshotInfo
     from rowlake.query import lookup as lookups
-    from rowlake.query import row_condition
+    from rowlake.query import row_condition, table_rows
     from rowlake.rowlevel import upsert as upserting
     from rowlake.stream import apply as applying
     from rowlake.stream import feed
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (auto,) = deferred("rowlake.maintain.autopilot", "auto")
+    (mirroring,) = deferred("rowlake.mirror", "verb")
     (merge_builder,) = deferred("rowlake", "merge_builder")
     (table_schema,) = deferred("rowlake.model", "table_schema")
     (upserting,) = deferred("rowlake.rowlevel", "upsert")
@@ -60,7 +63,9 @@ else:  # loaded at their first use: a look at a table needs few of them
     change, insert, operations, python_arguments, write_options = deferred(
         "rowlake.dml", "change insert operations python_arguments options"
     )
-    lookups, row_condition = deferred("rowlake.query", "lookup row_condition")
+    lookups, row_condition, table_rows = deferred(
+        "rowlake.query", "lookup row_condition table_rows"
+    )
     alter, branches, cherry_pick, ingest, inspect, read, wap = deferred(
         "rowlake.verbs", "alter branches cherry_pick ingest inspect read wap"
     )
@@ -159,7 +164,8 @@ class Table(Maintenance, Streaming):
             lookup = lookups.TableLookup(self._workspace, [handle])
             return row_condition.frame_where(lookup, handle, condition, columns, **at)
         exact = where is not None
-        return read.frame(handle, self._engine, read.Request(columns, where, exact=exact, **at))
+        request = read.Request(columns, where, exact=exact, **at)
+        return table_rows.table_rows(handle, self._engine, request)
 
     def arrow(
         self,
@@ -495,6 +501,15 @@ class Table(Maintenance, Streaming):
     def unset_properties(self, names: Sequence[str]) -> None:
         """Remove table properties."""
         self._handle = alter.unset_properties(self.handle, names)
+
+    def mirror(self, format: str) -> Mirrored:
+        """Bring metadata of another format (`iceberg` or `delta`) to where the table is.
+
+        They name the same data files and deletion vectors, in the same folder. With the property
+        `rowlake.mirror` they follow every commit. Raises UnsupportedFeatureError for what the other
+        format cannot say; the mirror then stays as it was.
+        """
+        return mirroring.mirror(self.handle, format)
 
     def evolve(self) -> Any:
         """Return PyIceberg's own table object, with its schema and spec builders."""

@@ -18,7 +18,7 @@ from rowlake.commit import data
 from rowlake.commit.phases import Phase
 from rowlake.commit.rebase import Rebase
 from rowlake.errors import CommitConflictError
-from tests.lakes import SALES, make_lake, sales
+from tests.lakes import SALES, make_lake, sales, using_format
 from tests.parts import stopping
 from tests.parts.failing import stray_files
 
@@ -38,19 +38,24 @@ PHASES: dict[str, Phase | tuple[Any, str]] = {
 MARK, REWRITE = "merge-on-read", "copy-on-write"
 
 
+@pytest.fixture(params=["v2", "v2 by partition", "v3", "delta"])
+def kind(request):
+    return request.param
+
+
 @pytest.fixture
-def lake(tmp_path):
-    with make_lake(tmp_path) as opened:
+def lake(tmp_path, kind):
+    with using_format("delta" if kind == "delta" else "iceberg"), make_lake(tmp_path) as opened:
         opened.create_namespace("shop")
         yield opened
 
 
-@pytest.fixture(params=["v2", "v2 by partition", "v3"])
-def table(lake, request):
+@pytest.fixture
+def table(lake, kind):
     """A table of one data file, of which some rows are deleted already."""
     properties = {
-        "format-version": request.param[1],
-        "write.delete.granularity": "partition" if "partition" in request.param else "file",
+        "format-version": "3" if kind == "delta" else kind[1],
+        "write.delete.granularity": "partition" if "partition" in kind else "file",
         "commit.retry.min-wait-ms": "1",
         # What is refused shows as a conflict, and is not replanned.
         "rowlake.commit.replan": "false",
@@ -159,6 +164,7 @@ def test_an_append_beside_marks_lands_where_the_isolation_allows_it(
     assert stray_files(tmp_path, None, NAME) == set()
 
 
+@pytest.mark.parametrize("kind", ["v2", "v2 by partition", "v3"])  # Delta has no rollback
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_rollback_beside_marks_refuses_or_is_kept_below_them(
     tmp_path, lake, table, monkeypatch, phase

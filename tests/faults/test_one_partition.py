@@ -15,6 +15,7 @@ from tests.parts.one_partition import (
     BLIND,
     CONVERSION,
     KEYS,
+    OPERATIONS,
     POSITION,
     PROCESSES,
     SCHEMA,
@@ -27,17 +28,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "shop.t"
-SECONDS = 6.0
 
 
-@pytest.mark.timeout(SECONDS + 200)
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_nobody_starves_beside_a_blind_writer(tmp_path: Path, version: str) -> None:
     with connect(str(tmp_path)) as lake:
         lake.create_namespace("shop")
         table = lake.create_table(NAME, SCHEMA, properties={"format-version": version})
         table.append([{"id": key, "v": -1} for key in range(2 * KEYS)])
-        told = race(work, PROCESSES, str(tmp_path), NAME, SECONDS, timeout_seconds=SECONDS + 150)
+        (tmp_path / "done").mkdir()
+        arguments = (str(tmp_path), NAME, str(tmp_path / "done"))
+        told = race(work, PROCESSES, *arguments, timeout_seconds=250)
         names = ("blind", "position", "conversion")
         for name, one in zip(names, told, strict=True):
             slowest = f"{one.slowest_seconds:.1f} s at most"
@@ -45,7 +46,6 @@ def test_nobody_starves_beside_a_blind_writer(tmp_path: Path, version: str) -> N
         expected = dict.fromkeys(range(2 * KEYS), -1) | told[BLIND].held | told[POSITION].held
         rows = lake.table(NAME).arrow().to_pylist()
         assert sorted((row["id"], row["v"]) for row in rows) == sorted(expected.items())
-        # One for each five commits of the blind writer, on a machine with few cores.
-        assert told[POSITION].landed >= told[BLIND].landed // 5
-        assert told[CONVERSION].landed >= told[BLIND].landed // 5
+        # A writer that starves gives up with a conflict, which `race` reports.
+        assert (told[POSITION].landed, told[CONVERSION].landed) == (OPERATIONS, OPERATIONS)
         assert set(told[POSITION].held) <= set(keys_of(POSITION))

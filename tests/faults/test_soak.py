@@ -72,7 +72,7 @@ def test_a_table_under_streaming_upserts_and_a_watch_stays_small_and_right(tmp_p
         for one in writers:  # the watch begins with some work, and loads all that it takes
             one.write(warehouse, NAME, 0, BEFORE)
         with watching(warehouse, NAME, INTERVAL_SECONDS, tmp_path) as watch:
-            samples = sampled(table, writers, warehouse)
+            samples = sampled(table, writers, warehouse, watch)
             watch.wait_for_rounds(len(watch.rounds) + 2)
             code, said = watch.interrupt()
         show(version, writers, samples, watch)
@@ -89,12 +89,19 @@ def test_a_table_under_streaming_upserts_and_a_watch_stays_small_and_right(tmp_p
         assert content(table.evolve().scan().to_arrow()) == expected
 
 
-def sampled(table: Any, writers: list[Writer], warehouse: str) -> list[Sample]:
-    """Let the writers write; return what the table was like meanwhile."""
+def sampled(table: Any, writers: list[Writer], warehouse: str, watch: Watch) -> list[Sample]:
+    """Let the writers write; return what the table was like meanwhile.
+
+    On a busy machine they wait for the watch: how many files there are depends on no speed.
+    """
     until = time.monotonic() + SECONDS
     samples = []
+
+    def rest() -> None:
+        watch.wait_for_rounds(len(watch.rounds) + 1)
+
     with ThreadPoolExecutor(len(writers)) as pool:
-        work = [pool.submit(one.write, warehouse, NAME, until, ROUNDS) for one in writers]
+        work = [pool.submit(one.write, warehouse, NAME, until, ROUNDS, rest) for one in writers]
         while not all(each.done() for each in work):
             samples.append(Sample.of(table))
             time.sleep(SAMPLE_SECONDS)

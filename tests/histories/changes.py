@@ -28,7 +28,6 @@ from rowlake.stream.changes_shuffle import settle_frames, spread_changes
 from rowlake.stream.source import TableStream
 from rowlake.stream.source_options import MOST_FILES, MOST_ROWS, STARTING
 from rowlake.verbs.read import planned_view
-from tests.histories.history import Divergence
 from tests.histories.values import read_tuples
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def _check(history: History, asked: Asked) -> None:
             _compare(history, asked, _reader_of(asked)(history, asked))
     except Exception as error:
         words = f"{type(error).__name__} in {asked}: {error}"
-        raise Divergence("\n".join([words, *history.log])) from error
+        raise history.divergence(words) from error
 
 
 def _reader_of(asked: Asked) -> Callable[[History, Asked], pa.Table]:

@@ -35,6 +35,7 @@ from tests.histories.operations import (
     Merge,
     Operation,
     Options,
+    Overwrite,
     Update,
     Upsert,
     named,
@@ -113,6 +114,12 @@ def run(table: Any, operation: Operation) -> Result:
 def run_append(table: Any, operation: Append) -> Result:
     rows = as_arrow(operation.rows, operation.columns)
     return table.append(rows, branch=operation.options.branch)
+
+
+def run_overwrite(table: Any, operation: Overwrite) -> Result:
+    rows = as_arrow(operation.rows, operation.columns)
+    given = {"where": operation.condition, "dynamic": bool(operation.by)}
+    return table.overwrite(rows, branch=operation.options.branch, **given)
 
 
 def run_delete(table: Any, operation: Delete) -> Result:
@@ -243,6 +250,7 @@ def _dealing(operation: Merge, view: TableView) -> Dealing:
 
 _RUNNERS: dict[type, Any] = {
     Append: run_append,
+    Overwrite: run_overwrite,
     Delete: run_delete,
     Upsert: run_upsert,
     Update: _run_update,

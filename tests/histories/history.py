@@ -73,6 +73,9 @@ class Divergence(AssertionError):
 class History:
     """A table, and the rows that each of its branches should have."""
 
+    kinds: Sequence[str] = KINDS
+    changes: Sequence[str] = CHANGES
+
     def __init__(
         self,
         lake: Any,
@@ -91,9 +94,12 @@ class History:
         self.rows: dict[str, list[Row]] = {"main": []}
         self._at: dict[int, list[Row]] = {}
         self.table = self._created(lake, random, formats)
-        self._files = Files(self.table)
+        self._files = self._watched()
         self._ids: dict[str, list[tuple[int, int]]] = {}
         self._checked: dict[str, str | None] = {}  # branch -> the metadata it was right in
+
+    def _watched(self) -> Any:
+        return Files(self.table)
 
     def _created(self, lake: Any, random: Random, formats: Sequence[str]) -> Any:
         properties = {
@@ -123,20 +129,24 @@ class History:
         try:
             chance = random.random()
             if chance < 0.22:
-                kind = random.choice(CHANGES)
+                kind = random.choice(self.changes)
                 getattr(self, f"_{kind}")(random)
             elif chance < 0.36:
                 self._upkeep(random)
             else:
                 self._operate(random)
         except Exception as error:
-            raise Divergence("\n".join([f"{type(error).__name__}: {error}", *self.log])) from error
+            raise self.divergence(f"{type(error).__name__}: {error}") from error
+
+    def divergence(self, words: str) -> Divergence:
+        """Return the error that says what is wrong, and the history up to here."""
+        return Divergence("\n".join([words, *self.log]))
 
     def finish(self) -> None:
         """Check all that steps did not look at."""
         try:
             for branch in self.rows:
-                if self._checked.get(branch) != self.table.handle.metadata_location:
+                if self._checked.get(branch) != self.table.handle.version:
                     self._check_rows(branch)
             head = self._head("main")
             if head is not None:
@@ -144,7 +154,7 @@ class History:
             for snapshot_id, rows in list(self._at.items())[-2:-1]:
                 assert self.table.arrow(snapshot_id=snapshot_id).num_rows == len(rows)
         except Exception as error:
-            raise Divergence("\n".join([f"{type(error).__name__}: {error}", *self.log])) from error
+            raise self.divergence(f"{type(error).__name__}: {error}") from error
 
     def _upkeep(self, random: Random) -> None:
         """Compact, convert or expire; at times another operation lands while that goes on."""
@@ -178,11 +188,11 @@ class History:
         return random.choice(sorted(self.rows)) if random.random() < 0.4 else "main"
 
     def _operate(self, random: Random, on: str | None = None) -> None:
-        kinds = [kind for kind in KINDS if self._blind or not kind.startswith("blind")]
+        kinds = [kind for kind in self.kinds if self._blind or not kind.startswith("blind")]
         branch = on or self._some_branch(random)
         kind = "append" if not self.rows[branch] and random.random() < 0.7 else random.choice(kinds)
         options = self._options(random, branch)
-        operation = draw_operation(random, kind, self.columns, options)
+        operation = self._drawn(random, kind, options)
         self.log.append(str(operation))
         self.operations += 1
         should = expected(operation, self.rows[branch])
@@ -205,10 +215,14 @@ class History:
             self._files.check(head)
             self._check_ids(operation, head, before, should)
 
+    def _drawn(self, random: Random, kind: str, options: Options) -> Operation:
+        found: Operation = draw_operation(random, kind, self.columns, options)
+        return found
+
     def _options(self, random: Random, branch: str) -> Options:
         mode = random.choice(MODES)
         lazily = mode != "copy-on-write" and random.random() < 0.15
-        kind = "vector" if self.table.format_version >= 3 else "position"
+        kind = "vector" if self.table.handle.can.deletion_vectors else "position"
         return Options(branch, mode, kind if lazily else None)
 
     def _check_ids(self, operation: Operation, head: int, before: Any, should: Expected) -> None:
@@ -238,7 +252,7 @@ class History:
     def _check_rows(self, branch: str) -> None:
         names = [column.name for column in self.columns]
         handle = self.table.handle
-        if handle.metadata.format_version >= 3:
+        if handle.can.row_ids:
             found = self.table.arrow([*names, *LINEAGE], ref=self._ref(branch))
             self._ids[branch] = [tuple(row.values()) for row in found.select(LINEAGE).to_pylist()]
             found = found.drop_columns(LINEAGE)
@@ -247,13 +261,13 @@ class History:
         assert found.column_names == [column.name for column in self.columns]
         got, want = read_tuples(found), as_tuples(self.rows[branch], self.columns)
         assert got == want, f"{branch} has\n  {got}\nnot\n  {want}"
-        self._checked[branch] = handle.metadata_location
+        self._checked[branch] = handle.version
 
     def _ref(self, branch: str) -> str | None:
         return None if branch == "main" else branch
 
     def _head(self, branch: str) -> int | None:
-        found = self.table.handle.metadata.refs.get(branch)
+        found = self.table.handle.refs.get(branch)
         return None if found is None else found.snapshot_id
 
     # ------------------------------------------------------------------ changes of the table
@@ -262,28 +276,48 @@ class History:
         self.log.append(text)
 
     def _free_name(self, random: Random) -> str | None:
-        used = {column.name.lower() for column in self.columns}
-        specs = self.table.handle.metadata.partition_specs
-        used |= {field.name.lower() for spec in specs for field in spec.fields}
+        used = {name.lower() for name in (*self._field_names(), *self._column_names())}
         free = [name for name in NAMES if name.lower() not in used]
         return random.choice(free) if free else None
+
+    def _column_names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def _field_names(self) -> list[str]:
+        """Return the names of partition fields, of all specs."""
+        specs = self.table.handle.metadata.partition_specs
+        return [field.name for spec in specs for field in spec.fields]
 
     def _add(self, random: Random) -> None:
         name = self._free_name(random)
         if name is None or len(self.columns) > 9:
             return
         column = Column(self._next, name, random.choice(sorted(TYPES)))
-        if self.table.format_version >= 3 and random.random() < 0.4:
+        if self.table.handle.can.column_defaults and random.random() < 0.4:
             default = column.draw(random, 0)
             if default == default and default not in (math.inf, -math.inf):  # JSON has no others
                 column = Column(self._next, name, column.kind, default)
         self._next += 1
         self._note(f"add {column}")
-        with self.table.evolve().update_schema() as update:
+        with self._new_schema() as update:
             update.add_column((name,), TYPES[column.kind], default_value=column.default)
         self.columns = [*self.columns, column]
 
     def _drop(self, random: Random) -> None:
+        free = self._droppable()
+        keys = [column for column in self.columns if column.kind in ("int", "long", "string")]
+        if not free or len(self.columns) < 4 or (len(keys) < 2 and free[0] in keys):
+            return
+        column = random.choice(free)
+        if column in keys and len(keys) < 2:
+            return
+        self._note(f"drop {column.name}")
+        with self._new_schema() as update:
+            update.delete_column((column.name,))
+        self.columns = [each for each in self.columns if each != column]
+
+    def _droppable(self) -> list[Column]:
+        """Return the columns that neither a partition spec nor a sort order is of."""
         specs = self.table.handle.metadata.partition_specs
         used = {field.source_id for spec in specs for field in spec.fields}
         used |= {
@@ -292,24 +326,14 @@ class History:
             for field in order.fields
         }
         schema = self.table.schema
-        free = [c for c in self.columns if schema.find_field(c.name).field_id not in used]
-        keys = [column for column in self.columns if column.kind in ("int", "long", "string")]
-        if not free or len(self.columns) < 4 or (len(keys) < 2 and free[0] in keys):
-            return
-        column = random.choice(free)
-        if column in keys and len(keys) < 2:
-            return
-        self._note(f"drop {column.name}")
-        with self.table.evolve().update_schema() as update:
-            update.delete_column((column.name,))
-        self.columns = [each for each in self.columns if each != column]
+        return [c for c in self.columns if schema.find_field(c.name).field_id not in used]
 
     def _rename(self, random: Random) -> None:
         name = self._free_name(random)
         if name is not None:
             column = random.choice(self.columns)
             self._note(f"rename {column.name} to {name}")
-            with self.table.evolve().update_schema() as update:
+            with self._new_schema() as update:
                 update.rename_column((column.name,), name)
             self._replace(column, Column(column.key, name, column.kind, column.default))
 
@@ -319,9 +343,13 @@ class History:
             column = random.choice(able)
             kind = PROMOTED[column.kind]
             self._note(f"promote {column.name}")
-            with self.table.evolve().update_schema() as update:
+            with self._new_schema() as update:
                 update.update_column((column.name,), TYPES[kind])
             self._replace(column, Column(column.key, column.name, kind, column.default))
+
+    def _new_schema(self) -> Any:
+        """Return PyIceberg's builder of the next schema."""
+        return self.table.evolve().update_schema()
 
     def _replace(self, old: Column, new: Column) -> None:
         self.columns = [new if each == old else each for each in self.columns]
@@ -385,11 +413,13 @@ def run_history(
     lake: Any,
     randoms: Sequence[Random],
     run: Callable[[Any, Operation], Any],
+    *,
+    of: type[History] = History,
     **options: Any,
 ) -> History:
     """Run one history; raise `Divergence` where the table and the oracle part."""
     first, *steps = randoms
-    history = History(lake, first, run, **options)
+    history = of(lake, first, run, **options)
     for random in steps:
         history.step(random)
     history.finish()

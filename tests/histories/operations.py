@@ -47,6 +47,17 @@ class Append:
 
 
 @dataclass(frozen=True)
+class Overwrite:
+    """In place of the rows that a condition selects, of all, or of the partitions `by` columns."""
+
+    rows: list[Row]
+    columns: list[Column]
+    options: Options
+    condition: Predicate | None = None
+    by: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True)
 class Delete:
     """`blind`: by equality deletes, which count nothing; `as_text`: the condition is a text."""
 
@@ -111,7 +122,7 @@ class Merge:
         return bool(matched)
 
 
-Operation = Append | Delete | Update | Upsert | Merge
+Operation = Append | Overwrite | Delete | Update | Upsert | Merge
 
 
 def named(row: Row, columns: Sequence[Column]) -> dict[str, Any]:
@@ -125,6 +136,21 @@ def expected(operation: Operation, rows: list[Row]) -> Expected:
 
 def _append(operation: Append, rows: list[Row]) -> Expected:
     return Expected(rows + operation.rows, inserted=len(operation.rows))
+
+
+def _overwrite(operation: Overwrite, rows: list[Row]) -> Expected:
+    if operation.by:
+        new = {_values_of(row, operation.by) for row in operation.rows}
+        kept = [row for row in rows if _values_of(row, operation.by) not in new]
+    else:
+        names = operation.columns
+        kept = [row for row in rows if not holds(operation.condition, named(row, names))]
+    added = len(operation.rows)
+    return Expected(kept + operation.rows, deleted=len(rows) - len(kept), inserted=added)
+
+
+def _values_of(row: Row, columns: Sequence[Column]) -> tuple[Any, ...]:
+    return tuple(column.of(row) for column in columns)
 
 
 def _delete(operation: Delete, rows: list[Row]) -> Expected:
@@ -179,7 +205,7 @@ def _overwritten(
 
 
 def _key(row: Row, keys: Sequence[Column]) -> tuple[Any, ...] | None:
-    values = tuple(column.of(row) for column in keys)
+    values = _values_of(row, keys)
     return None if None in values else values
 
 
@@ -279,6 +305,7 @@ def _values(clause: Clause, source: Row) -> Row:
 
 _ORACLES: dict[type, Any] = {
     Append: _append,
+    Overwrite: _overwrite,
     Delete: _delete,
     Update: _update,
     Upsert: _upsert,

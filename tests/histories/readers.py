@@ -1,18 +1,22 @@
-"""Other libraries that read the table of a history: PyIceberg, and Iceberg Java in Spark."""
+"""Other libraries that read the table of a history.
+
+Iceberg tables: PyIceberg, and Iceberg Java in Spark. Delta tables: delta-rs, DuckDB, and Delta on
+Spark.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyiceberg.table import StaticTable
 
-from tests.histories.history import Divergence
+from tests.parts.delta_spark import read_by_spark
 from tests.parts.rows import rows_of, sorted_rows
+from tests.plain_values import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pyarrow as pa
 
     from tests.histories.history import History
 
@@ -59,19 +63,73 @@ def check_java(history: History, sql: Callable[[str], Any]) -> bool:
     return True
 
 
+def check_delta_rs(history: History) -> bool:
+    """Check that delta-rs reads the rows."""
+    import deltalake
+
+    def read() -> pa.Table:
+        table = deltalake.DeltaTable(history.table.location)
+        query = deltalake.QueryBuilder().register("t", table)
+        return pa.table(query.execute("SELECT * FROM t").read_all())
+
+    return _check_plain(history, "delta-rs", lambda: read().to_pylist())
+
+
+def check_duckdb(history: History) -> bool:
+    """Check that DuckDB reads the rows.
+
+    It takes the partition values of mapped columns for null, and empty texts that are partition
+    values, as the protocol has it: then the answer is False.
+    """
+    import duckdb
+    import duckdb_extensions
+
+    properties = history.table.properties
+    is_mapped = properties.get("delta.columnMapping.mode", "none") != "none"
+    partitions = [field.name for field in history.table.spec.fields]
+    ours = history.table.arrow(partitions).columns if partitions else []
+    if (is_mapped and partitions) or any("" in column.to_pylist() for column in ours):
+        return False
+
+    def read() -> pa.Table:
+        duckdb_extensions.import_extension("delta")
+        with duckdb.connect() as duck:
+            duck.execute("LOAD delta")
+            return duck.execute(f"FROM delta_scan('{history.table.location}')").to_arrow_table()
+
+    return _check_plain(history, "DuckDB", lambda: read().to_pylist())
+
+
+def check_delta_spark(history: History) -> bool:
+    """Check that Delta on Spark reads the rows."""
+    folder = history.table.location
+    return _check_plain(history, "Delta on Spark", lambda: read_by_spark([folder])[0])
+
+
+def _check_plain(history: History, who: str, read: Callable[[], list[dict[str, Any]]]) -> bool:
+    """Compare rows as texts of plain values: NaN is the same as NaN there, -0.0 is not 0.0."""
+    try:
+        found = sorted(map(repr, in_order(read())))
+    except Exception as error:
+        raise history.divergence(f"{who} fails: {error}") from error
+    wanted = sorted(map(repr, in_order(history.table.arrow().to_pylist())))
+    if found != wanted:
+        raise history.divergence(f"{who} reads\n  {found}\nnot\n  {wanted}")
+    return True
+
+
 def _check(
     history: History, who: str, read: Callable[[], Any], ours: pa.Table, *, signs: bool = True
 ) -> None:
     try:
         found = rows_of(read())
     except Exception as error:
-        raise Divergence("\n".join([f"{who} fails: {error}", *history.log])) from error
+        raise history.divergence(f"{who} fails: {error}") from error
     wanted = rows_of(ours)
     if not signs:
         found, wanted = _without_signs(found), _without_signs(wanted)
     if found != wanted:
-        words = f"{who} reads\n  {found}\nnot\n  {wanted}"
-        raise Divergence("\n".join([words, *history.log]))
+        raise history.divergence(f"{who} reads\n  {found}\nnot\n  {wanted}")
 
 
 def _without_signs(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

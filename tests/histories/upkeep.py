@@ -10,21 +10,23 @@ from unittest import mock
 from rowlake.commit.data import Commit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from random import Random
 
     from tests.histories.values import Column
 
 ALL = {"rewrite-all": "true"}
+COMPACTION = ("binpack", "binpack", "sort", "zorder")
+UPKEEP = (*COMPACTION, "positions", "equality", "manifests")
 # Lists, maps and structs have no order.
 _SORTED = ("int", "long", "string", "date", "float", "double", "boolean", "decimal", "wide decimal")
 
 
-def draw_upkeep(random: Random, columns: list[Column], branch: str) -> tuple[str, Any]:
+def draw_upkeep(
+    random: Random, columns: list[Column], branch: str, kinds: Sequence[str] = UPKEEP
+) -> tuple[str, Any]:
     """Return what to do, in words and as a function of the table."""
-    kind = random.choice(
-        ("binpack", "binpack", "sort", "zorder", "positions", "equality", "manifests")
-    )
+    kind = random.choice(kinds)
     names = [f"`{column.name}`" for column in columns if column.kind in _SORTED]
     some = ", ".join(random.sample(names, min(len(names), random.randint(1, 3))))
     options = dict(ALL)

@@ -1,4 +1,6 @@
-"""Random histories of row-level changes, re-read by Iceberg Java and by PyIceberg.
+"""Random histories of row-level changes, re-read by other libraries.
+
+Iceberg tables by Iceberg Java and PyIceberg; Delta tables by Delta on Spark, delta-rs and DuckDB.
 
 The same histories as in `tests/model`; at the end of each the other library reads every branch.
 `make fuzz` does so with a share of its histories.
@@ -10,9 +12,17 @@ from random import Random
 
 import pytest
 
+from tests.histories.delta import DeltaHistory
 from tests.histories.driver import driver_lake, run
 from tests.histories.history import run_history
-from tests.histories.readers import FOR_PYICEBERG, check_java, check_pyiceberg
+from tests.histories.readers import (
+    FOR_PYICEBERG,
+    check_delta_rs,
+    check_delta_spark,
+    check_duckdb,
+    check_java,
+    check_pyiceberg,
+)
 
 
 @pytest.fixture
@@ -36,3 +46,14 @@ def test_java_reads_the_same_rows(driver, java, number):
 def test_pyiceberg_reads_the_same_rows(tmp_path, number):
     with driver_lake(str(tmp_path)) as lake:
         check_pyiceberg(run_history(lake, randoms(f"pyiceberg {number}"), run, **FOR_PYICEBERG))
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_readers_of_delta_read_the_same_rows(tmp_path, number):
+    with driver_lake(str(tmp_path / "lake")) as lake:
+        history = run_history(
+            lake, randoms(f"delta {number}"), run, of=DeltaHistory, folder=str(tmp_path)
+        )
+        assert check_delta_spark(history)
+        assert check_delta_rs(history)
+        check_duckdb(history)

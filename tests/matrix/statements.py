@@ -99,11 +99,11 @@ def delete(table: Table, key: int, how: How) -> Any:
 
 
 def upsert(table: Table, key: int, how: How) -> Any:
-    return table.upsert(rows_in(_pair(key)), ["id"], **how.given)
+    return table.upsert(rows_in(pair(key)), ["id"], **how.given)
 
 
 def blind_upsert(table: Table, key: int, how: How) -> Any:
-    rows = rows_in(_pair(key), tuple(COLUMNS.names))
+    rows = rows_in(pair(key), tuple(COLUMNS.names))
     return table.upsert(rows, ["id"], deletes="equality", branch=how.branch)
 
 
@@ -116,14 +116,14 @@ def merge(table: Table, key: int, how: How) -> Any:
     """Run a MERGE that updates one row and inserts another, by key."""
     names = ("id", "p", "v")
     insert = TaskClause(When.NOT_MATCHED, Action.INSERT, values={name: name for name in names})
-    return merge_by_id(table, rows_in(_pair(key)), (UPDATE, insert), how.options)
+    return merge_by_id(table, rows_in(pair(key)), (UPDATE, insert), how.options)
 
 
 def _new(key: int) -> Row:
     return (new_key(key), partition_of(key), 1000 + key, None)
 
 
-def _pair(key: int) -> list[Row]:
+def pair(key: int) -> list[Row]:
     return [(key, partition_of(key), 500 + key, "new"), (*_new(key)[:3], "new")]
 
 
@@ -148,14 +148,14 @@ def updated(rows: list[Row], key: int) -> list[Row]:
 
 def upserted(rows: list[Row], key: int) -> list[Row]:
     """Return what a MERGE and an upsert leave: `note` is not in their source."""
-    given = {row[0]: row for row in _pair(key)}
+    given = {row[0]: row for row in pair(key)}
     there = {row[0] for row in rows}
     changed = [(*row[:2], given[row[0]][2], row[3]) if row[0] in given else row for row in rows]
     return changed + [(*row[:3], None) for name, row in given.items() if name not in there]
 
 
 def blindly_upserted(rows: list[Row], key: int) -> list[Row]:
-    given = _pair(key)
+    given = pair(key)
     return [row for row in rows if row[0] not in {one[0] for one in given}] + given
 
 

@@ -65,8 +65,9 @@ class Scene:
     rows: list[tuple[Any, ...]]
 
     @classmethod
-    def made(cls, folder: Path, version: int) -> Scene:
-        lake = make_lake(folder / "lake")
+    def made(cls, folder: Path, version: int, lake: Lake | None = None) -> Scene:
+        """Make the table, in a lake of its own or in one below the folder."""
+        lake = lake or make_lake(folder / "lake")
         lake.create_namespace("shop")
         _fill(lake, version)
         home = folder / "lake"

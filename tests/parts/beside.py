@@ -42,7 +42,6 @@ def delete(table: Table, key: int) -> int:
 
 def merge(table: Table, key: int) -> int:
     """Change one row and add one, by a MERGE."""
-    from rowlake.iceberg.metadata import view_of
     from rowlake.model.merge import Action, When
     from rowlake.rowlevel.change import change_rows
     from rowlake.rowlevel.operation import RowChange
@@ -56,7 +55,7 @@ def merge(table: Table, key: int) -> int:
     )
     handle, engine = table.handle, table._engine
     given = rows([key, key + NEW], "merged").to_batches()
-    with staging(engine, view_of(handle)) as place:
+    with staging(engine, handle.view()) as place:
         staged = place.stage(given, Shape(list(SCHEMA), ("id",)))
         change = RowChange("merge", clauses, Matching((("id", "id"),), (False,)), staged=staged)
         _, result = change_rows(handle, engine, change, WriteOptions())
@@ -81,7 +80,7 @@ def expected() -> dict[int, str]:
     return found
 
 
-def work(number: int, start: Barrier, warehouse: str, table: str, folder: str) -> int:
+def work(number: int, start: Barrier, warehouse: str, table: Any, folder: str) -> int:
     """Write as the writer of this number; the last one compacts until all others have finished.
 
     Returns the retries of a writer, the compactions that landed of the other.

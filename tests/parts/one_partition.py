@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from multiprocessing.synchronize import Barrier
 
     from rowlake.table import Table
@@ -17,7 +19,10 @@ KEYS = 20
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.int64())])
 BLIND, POSITION, CONVERSION = range(3)
 PROCESSES = 3
-# Few enough commits that the table stays below the 64 data files that need no Spark.
+OPERATIONS = 5
+# The blind writer goes on until the others are done, however long they take; but the table stays
+# below the 64 data files that need no Spark.
+MOST_BLIND = 25
 PAUSE_SECONDS = 0.2
 
 
@@ -36,16 +41,15 @@ def keys_of(number: int) -> range:
     return range(number, 2 * KEYS, 2)
 
 
-def work(number: int, start: Barrier, warehouse: str, name: str, seconds: float) -> Told:
-    """Write or convert for so many seconds."""
+def work(number: int, start: Barrier, warehouse: str, name: str, done: str) -> Told:
+    """Write or convert; `done` is a folder in which processes leave a file when they are."""
     from rowlake import connect
 
     told = Told()
     with connect(warehouse) as lake:
         table = lake.table(name)
         start.wait()
-        until = time.monotonic() + seconds
-        while time.monotonic() < until or not told.landed:
+        for _ in _turns(number, Path(done)):
             began = time.monotonic()
             if number == CONVERSION:
                 table.convert_equality_deletes()
@@ -54,7 +58,16 @@ def work(number: int, start: Barrier, warehouse: str, name: str, seconds: float)
             told.landed += 1
             told.slowest_seconds = max(told.slowest_seconds, time.monotonic() - began)
             time.sleep(PAUSE_SECONDS)
+    Path(done, str(number)).touch()
     return told
+
+
+def _turns(number: int, done: Path) -> Iterator[int]:
+    """Yield while the process is to go on."""
+    for turn in range(MOST_BLIND if number == BLIND else OPERATIONS):
+        if number == BLIND and len(list(done.iterdir())) == PROCESSES - 1:
+            return
+        yield turn
 
 
 def _upsert(table: Table, number: int, told: Told) -> int:

@@ -16,7 +16,7 @@ import rowlake
 from tests.spark_session import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 # As on a terminal: what is started in the background would ignore Ctrl-C.
@@ -27,6 +27,7 @@ from rowlake.cli.app import main
 sys.exit(main())
 """
 KEYS, BATCH, GONE = 500, 20, 10
+REST_ROUNDS = 5
 PATIENCE_SECONDS = 120
 
 
@@ -45,8 +46,15 @@ class Writer:
     rounds: int = 0
     retries: int = 0
 
-    def write(self, warehouse: str, table: str, until: float, rounds: int) -> None:
-        """Go on until the time is over, but for so many rounds at least."""
+    def write(
+        self,
+        warehouse: str,
+        table: str,
+        until: float,
+        rounds: int,
+        rest: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Go on until the time is over, but for so many rounds at least; `rest` after every few."""
         chance = random.Random(self.number)
         with rowlake.connect(warehouse) as lake:
             opened = lake.table(table)
@@ -56,6 +64,8 @@ class Writer:
                 act = self._delete if self.rounds % 5 == 4 else self._upsert
                 self.retries += act(opened, chance).retries
                 time.sleep(max(0.0, self.pause_seconds - (time.monotonic() - began)))
+                if self.rounds % REST_ROUNDS == 0:
+                    rest()
 
     @property
     def _keys(self) -> range:

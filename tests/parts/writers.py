@@ -94,7 +94,7 @@ def append_batches(
 
 
 def append_rows(
-    number: int, start: Barrier, warehouse: str, catalog: Any, table: str, commits: int
+    number: int, start: Barrier, warehouse: str, catalog: Any, table: Any, commits: int
 ) -> int:
     """Append one row of one's own per commit; return how many retries that took."""
     import pyarrow as pa
@@ -107,6 +107,23 @@ def append_rows(
         retries = 0
         for commit in range(commits):
             retries += opened.append(pa.table({"id": [number * 1000 + commit]})).retries
+        return retries
+
+
+def delete_own_rows(
+    number: int, start: Barrier, warehouse: str, catalog: Any, table: Any, commits: int
+) -> int:
+    """Delete one row of one's own per commit; return how many retries that took."""
+    from rowlake import connect
+
+    with connect(warehouse, catalog) as lake:
+        opened = lake.table(table)
+        start.wait()
+        retries = 0
+        for commit in range(commits):
+            result = opened.delete(f"id = {number * 1000 + commit}", mode="merge-on-read")
+            assert result.rows_deleted == 1
+            retries += result.retries
         return retries
 
 

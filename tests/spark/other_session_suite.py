@@ -22,6 +22,7 @@ from rowlake.engine.jobs import is_remote
 from rowlake.engine.session import make_session
 from rowlake.engine.spark import Engine
 from tests import attach_checks, engine_checks, row_level_checks, stream_checks, table_checks
+from tests.spark_session import INTERPRETED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +38,7 @@ def open_session(kind: str, address: str) -> Any:
 
         return SparkSession.builder.remote(address).getOrCreate()
     small = {
+        **INTERPRETED,
         "spark.sql.shuffle.partitions": "2",
         "spark.executor.memory": "1g",
         # Drivers take these from the environment, executors do not.

@@ -18,6 +18,7 @@ from rowlake.model.partition import SortField
 from rowlake.model.schema import Schema
 from rowlake.model.transform import apply_transform
 from tests import engine_kernels as kernels
+from tests.spark_session import having
 
 UTC = datetime.timezone.utc
 HOURS = [datetime.timedelta(hours=7 * number) for number in range(-300, 300)]
@@ -145,3 +146,17 @@ def test_uuids_are_kept_together_by_their_text(engine):
     table = pa.table([pa.array([uuid.UUID(int=7).bytes] * 3, pa.binary(16))], schema=schema.arrow)
     key = key_column(SortField(1, "bucket[4]"), schema)
     assert engine.from_arrow(table).select(key.alias("k")).distinct().count() == 1
+
+
+@pytest.mark.parametrize("is_adaptive", ["true", "false"])
+def test_rows_of_one_partition_are_in_one_file_with_and_without_adaptive_execution(
+    spark, tmp_path, is_adaptive
+):
+    with (
+        having(spark, {"spark.sql.adaptive.enabled": is_adaptive}),
+        rowlake.connect(str(tmp_path), spark=spark) as lake,
+    ):
+        lake.create_namespace("ns")
+        table = lake.create_table("ns.t", "id bigint, p bigint", partition_by=["p"])
+        table.append(spark.range(0, 4000, 1, 4).selectExpr("id", "id % 5 AS p"))
+        assert table.files()["record_count"].to_pylist() == [800] * 5

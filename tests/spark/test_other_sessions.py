@@ -20,7 +20,7 @@ import pytest
 from rowlake.engine.java import java_home
 from tests.parts.require import require_program, skip_or_fail
 from tests.spark.other_session_suite import JAVA_ROWS, JAVA_TABLES
-from tests.spark_session import ROOT, worker_environment
+from tests.spark_session import INTERPRETED, ROOT, worker_environment
 
 SUITE = ROOT / "tests" / "spark" / "other_session_suite.py"
 NEWEST_PYSPARK = "4.3.0"
@@ -88,6 +88,7 @@ def connect_server(folder: Path):
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.ui.enabled": "false",
+        **INTERPRETED,
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }

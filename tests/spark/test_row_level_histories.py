@@ -13,6 +13,7 @@ import pytest
 
 import rowlake
 from tests.histories import statements
+from tests.histories.delta import DeltaHistory
 from tests.histories.history import run_history
 
 
@@ -28,3 +29,9 @@ def lake(spark, tmp_path_factory):
 def test_statements_do_what_plain_lists_say(lake, number):
     randoms = [Random(f"statements {number} {step}") for step in range(6)]
     run_history(lake, randoms, statements.run)
+
+
+@pytest.mark.parametrize("number", range(int(os.environ.get("ROWLAKE_SPARK_HISTORIES", "6"))))
+def test_statements_on_delta_tables_do_what_plain_lists_say(lake, tmp_path, number):
+    randoms = [Random(f"delta statements {number} {step}") for step in range(6)]
+    run_history(lake, randoms, statements.run, of=DeltaHistory, folder=str(tmp_path))

@@ -7,6 +7,7 @@ import pytest
 
 import rowlake
 from rowlake.errors import (
+    EngineError,
     InvalidStatementError,
     TableNotFoundError,
     UnsupportedFeatureError,
@@ -278,6 +279,80 @@ def test_errors_of_rows_are_ours_and_point_into_the_statement(lake, capfd, state
     place = statement.index("CAST(v") if "CAST(v" in statement else statement.index("CAST(s.v")
     assert raised.value.position == place
     assert "QueryContextLogger" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("statement", "part"),
+    [
+        ("SELECT nope FROM ns.t", "nope"),
+        ("SELECT id FROM ns.t WHERE id IN (SELECT nope FROM ns.t)", "nope"),
+        ("SELECT nofunc(id) FROM ns.t", "nofunc(id)"),
+        ("SELECT id + array(v) FROM ns.t", "id + array(v)"),
+        ("SELECT id FROM ns.t WHERE id =", ""),
+        ("SELECT id, FROM ns.t AS t", ".t"),
+        ("SELECT id / (id - 1) FROM ns.t", "id / (id - 1)"),
+        ("UPDATE ns.t SET v = nope", "nope"),
+        ("UPDATE ns.t SET id = nofunc(id) WHERE id = 1", "nofunc(id)"),
+        ("UPDATE ns.t SET id = 1 WHERE id IN (SELECT nope FROM ns.t)", "nope"),
+        ("DELETE FROM ns.t WHERE id IN (SELECT nope FROM ns.t)", "nope"),
+        ("DELETE FROM ns.t WHERE nofunc(id)", "nofunc(id)"),
+        ("MERGE INTO ns.t USING (SELECT nope FROM ns.t) AS s ON t.id = s.id "
+         "WHEN MATCHED THEN DELETE", "nope"),
+        ("MERGE INTO ns.t USING ns.t AS s ON t.id = s.id "
+         "WHEN MATCHED THEN UPDATE SET v = nofunc(s.v)", "nofunc(s.v)"),
+        ("INSERT INTO ns.t SELECT nope, v FROM ns.t", "nope"),
+        ("CREATE TABLE ns.c AS SELECT nope FROM ns.t", "nope"),
+        ("SELECT * FROM ns.t TIMESTAMP AS OF CAST('no time' AS TIMESTAMP)", "CAST('no"),
+    ],
+)  # fmt: skip
+def test_refusals_point_into_the_statement_and_log_nothing(lake, capfd, statement, part):
+    with pytest.raises(InvalidStatementError) as raised:
+        lake.sql(statement).collect()
+    assert raised.value.position == (statement.index(part) if part else len(statement))
+    assert raised.value.statement == statement
+    said = capfd.readouterr().err
+    assert "\tat " not in said and "QueryContextLogger" not in said
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("SELECT (SELECT id FROM ns.t) AS one", r"^\[SCALAR_SUBQUERY_TOO_MANY_ROWS\]"),
+        ("UPDATE ns.t SET id = (SELECT id FROM ns.t)", r"^\[SCALAR_SUBQUERY_TOO_MANY_ROWS\]"),
+        ("SELECT raise_error(v) FROM ns.t WHERE id = 1", r"^\[USER_RAISED_EXCEPTION\] v1$"),
+        ("SELECT id FROM ns.t UNION SELECT id, v FROM ns.t", r"^\[NUM_COLUMNS_MISMATCH\]"),
+        ("SELECT id FROM ns.t GROUP BY v", r"^\[MISSING_AGGREGATION\]"),
+    ],
+)
+def test_errors_without_a_place_are_ours_too(lake, capfd, statement, said):
+    with pytest.raises(InvalidStatementError, match=said):
+        lake.sql(statement).collect()
+    assert "\tat " not in capfd.readouterr().err
+
+
+def test_an_error_of_java_is_told_in_its_words(lake):
+    text = "SELECT java_method('java.lang.Integer', 'parseInt', v) FROM ns.t"
+    with pytest.raises(EngineError, match=r"reflect\.InvocationTargetException"):
+        lake.sql(text).collect()
+
+
+def test_errors_of_python_conditions_are_ours(lake, capfd):
+    table = lake.table("ns.t")
+    where = "id > 0 AND id / (id - 1) = 1"
+    with pytest.raises(InvalidStatementError, match=r"^\[DIVIDE_BY_ZERO\]") as raised:
+        table.delete(where)
+    assert raised.value.position == where.index("id / (id - 1)")
+    with pytest.raises(InvalidStatementError, match=r"^\[DIVIDE_BY_ZERO\].*error\.$"):
+        table.update({"id": "id / (id - 1)"})
+    merge = table.merge(table, on="t.id = s.id").when_matched_update({"id": "s.id / (s.id - 1)"})
+    with pytest.raises(InvalidStatementError, match=r"^\[DIVIDE_BY_ZERO\].*error\.$"):
+        merge.execute()
+    with pytest.raises(InvalidStatementError, match="Expected an expression"):
+        table.delete("upper(v) LIKE")
+    with pytest.raises(InvalidStatementError, match="nofunc") as raised:
+        table.update({"v": "nofunc(v)"})
+    assert "__0" not in str(raised.value)
+    assert "\tat " not in capfd.readouterr().err
 
 
 def test_a_wrong_column_in_a_view_points_into_the_statement(lake, capfd):

@@ -7,6 +7,7 @@ A file is SQL with directives in its comments; a line `--   …` goes on with th
     -- table u: stores                                     and db.u as that one
     -- view s: VALUES (1, 'a') AS s(id, name)              a temporary view
     -- set: spark.sql.caseSensitive = true                 a setting of the session
+    -- mode: file_deletes                                  the one mode that it is about
     DELETE FROM db.t WHERE age > NULL;                     one or more statements, each ends in `;`
     -- counts: updated 1, deleted 2                        what the last statement returns
     -- rows:                                               all of db.t: column names, then the rows
@@ -14,9 +15,11 @@ A file is SQL with directives in its comments; a line `--   …` goes on with th
     --   1 | ann
     -- rows db.t.branch_b:                                 the same of another table or branch
     -- result:                                             what the last statement returns: a query
-    -- error: SchemaMismatchError                          instead of counts and rows; SparkError is
-                                                           one of evaluating a row
+    -- error: SchemaMismatchError                          instead of counts and rows
     -- java: it cannot push structs down                   why Java fails or gives other rows
+
+`<snapshot 2>` in a statement is the id of the second snapshot that db.t starts with. In a result,
+`db` and `lake` stand for the namespace and the catalog that the case ran in.
 
 A layout is a `-- layout: name` followed by the statements that make db.t.
 """
@@ -48,6 +51,7 @@ class Case:
     error: str | None
     java: str | None = None
     result: list[str] | None = None
+    mode: str | None = None
 
     @property
     def verb(self) -> str:
@@ -129,6 +133,7 @@ def _case(block: _Block, file: str) -> Case:
         error=block.text("error"),
         java=block.text("java"),
         result=block.of("result").get(""),
+        mode=block.text("mode"),
     )
 
 
@@ -153,6 +158,8 @@ def text_of_case(case: Case) -> str:
     if case.settings:
         first, *others = [f"{key} = {value}" for key, value in case.settings.items()]
         lines += [f"-- set: {first}", *(f"--   {line}" for line in others)]
+    if case.mode is not None:
+        lines.append(f"-- mode: {case.mode}")
     lines += [f"{statement};" for statement in case.statements]
     if case.java is not None:
         lines.append(f"-- java: {case.java}")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from tests.sql.tables import placed
+from tests.sql.tables import named_alike, placed
 from tests.sql.texts import arrow_of, lines_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.sql.case_files import Case
+    from tests.sql.tables import Stage
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,26 @@ class Done:
 
 
 def run_on_java(
-    spark: Any, case: Case, warehouse: Path, catalog: str, space: str, lake: Any = None
+    stage: Stage, case: Case, warehouse: Path, catalog: str, space: str, lake: Any = None
 ) -> Done:
     """Run the statements of a case on tables that are there already.
 
     Java reads what came of them; with a lake on its folder rowlake does, which is much quicker.
     """
+    spark = stage.lake.spark
+    (warehouse / "default").mkdir(exist_ok=True)
+    spark.sql(f"USE {catalog}")
+    try:
+        return _run(stage, case, warehouse, catalog, space, lake)
+    finally:
+        spark.sql("USE spark_catalog.default")
+
+
+def _run(stage: Stage, case: Case, warehouse: Path, catalog: str, space: str, lake: Any) -> Done:
+    spark = stage.lake.spark
     *first, last = [
-        re.sub(r"\bsystem\.", f"{catalog}.system.", placed(statement, f"{catalog}.{space}"))
-        for statement in case.statements
+        re.sub(r"\bsystem\.", f"{catalog}.system.", statement)
+        for statement in stage.statements(case, f"{catalog}.{space}")
     ]
     for statement in first:
         spark.sql(statement)
@@ -49,12 +61,15 @@ def run_on_java(
     try:
         returned = spark.sql(last)
         result = None if case.result is None else lines_of(arrow_of(returned))
+        if case.error is not None:  # a query fails when its rows are asked for
+            returned.collect()
     except (PySparkException, Py4JJavaError) as error:
         return Done({}, error, hint.read_text() != version)
     rows = {
         name: _rows(spark, name, f"{catalog}.{space}") if lake is None else _read(lake, name, space)
         for name in case.rows or (("db.t",) if case.result is None else ())
     }
+    result = named_alike(result, space, catalog)
     return Done(rows, None, hint.read_text() != version, result)
 
 

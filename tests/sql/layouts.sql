@@ -136,3 +136,21 @@ INSERT INTO db.t VALUES
   (1, named_struct('a', 10, 'b', 'one', 'in', named_struct('x', 1, 'y', 2))),
   (2, named_struct('a', 20, 'b', 'two', 'in', NULL)),
   (3, NULL);
+
+-- layout: many_files
+CREATE TABLE db.t (id bigint, p bigint) PARTITIONED BY (p);
+INSERT INTO db.t SELECT id, id FROM range(60);
+
+-- layout: null_bytes
+CREATE TABLE db.t (id int, b binary, c binary);
+INSERT INTO db.t VALUES (1, NULL, X'01'), (2, X'02', NULL);
+INSERT INTO db.t VALUES (3, NULL, NULL), (4, X'', X'04');
+INSERT INTO db.t VALUES (5, X'0506', X'05'), (6, NULL, X'');
+
+-- layout: often_marked
+CREATE TABLE db.t (id int, v string)
+TBLPROPERTIES ('write.delete.mode' = 'merge-on-read', 'write.delete.granularity' = 'partition');
+INSERT INTO db.t VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e'), (6, 'f'), (7, 'g'), (8, 'h');
+DELETE FROM db.t WHERE id = 2;
+DELETE FROM db.t WHERE id = 3;
+DELETE FROM db.t WHERE id = 7;

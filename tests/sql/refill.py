@@ -10,14 +10,14 @@ import dataclasses
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rowlake
 from rowlake.engine.session import make_session
 from tests.spark_session import iceberg_settings
 from tests.sql.case_files import FOLDER, read_cases, text_of_case
 from tests.sql.java import run_on_java
-from tests.sql.tables import JAVA_MODES, Stage
+from tests.sql.tables import JAVA_MODES, Stage, modes_of
 
 if TYPE_CHECKING:
     from tests.sql.case_files import Case
@@ -39,18 +39,18 @@ def refill(names: list[str]) -> None:
             stage = Stage(lake)
             for file in sorted((FOLDER / "cases").glob("*.sql")):
                 if not names or file.stem in names:
-                    _refill_file(file, stage, spark, warehouse)
+                    _refill_file(file, stage, warehouse)
         spark.stop()
 
 
-def _refill_file(file: Path, stage: Stage, spark: Any, warehouse: Path) -> None:
+def _refill_file(file: Path, stage: Stage, warehouse: Path) -> None:
     filled = []
     for number, case in enumerate(read_cases(file)):
         space = f"{file.stem}_{number}"
-        mode = JAVA_MODES[number % len(JAVA_MODES)]
+        (mode,) = modes_of(case, JAVA_MODES, number)
         stage.copy_for_java(case, mode, warehouse, space)
         with stage.surroundings(case):
-            done = run_on_java(spark, case, warehouse, "java", space)
+            done = run_on_java(stage, case, warehouse, "java", space)
         filled.append(_filled(case, done))
         _compare_counts(filled[-1], stage)
     file.write_text("\n".join(map(text_of_case, filled)))

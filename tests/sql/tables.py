@@ -6,18 +6,19 @@ there: rowlake's by registration in the catalog, Java's as a folder of its Hadoo
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tests.spark_session import QUICK, having
 from tests.sql.case_files import load_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from rowlake import Lake
     from tests.sql.case_files import Case
@@ -44,6 +45,7 @@ class Mode:
         return self.name
 
 
+_SNAPSHOT = re.compile(r"<snapshot (\d+)>")
 COPY_ON_WRITE = Mode("copy_on_write", 2, "copy-on-write")
 FILE_DELETES = Mode("file_deletes", 2, "merge-on-read", "file")
 PARTITION_DELETES = Mode("partition_deletes", 2, "merge-on-read", "partition")
@@ -51,6 +53,13 @@ VECTORS = Mode("vectors", 3, "merge-on-read")
 AUTO = Mode("auto", 3)
 MODES = (COPY_ON_WRITE, FILE_DELETES, PARTITION_DELETES, VECTORS, AUTO)
 JAVA_MODES = (COPY_ON_WRITE, FILE_DELETES, VECTORS)
+
+
+def modes_of(case: Case, modes: tuple[Mode, ...], first: int, count: int = 1) -> list[Mode]:
+    """Return the modes that a case runs in: its own, or so many from a number on."""
+    if case.mode is not None:
+        return [one for one in MODES if one.name == case.mode]
+    return [modes[(first + step) % len(modes)] for step in range(count)]
 
 
 @dataclass
@@ -103,6 +112,17 @@ class Stage:
             self.made[layout] = str(written.handle.metadata_location)
         return self.made[layout]
 
+    def statements(self, case: Case, space: str) -> list[str]:
+        """Return the statements of a case for a namespace, with the ids of its snapshots."""
+        return [
+            _SNAPSHOT.sub(lambda found: self._snapshot(case, int(found[1])), placed(one, space))
+            for one in case.statements
+        ]
+
+    def _snapshot(self, case: Case, number: int) -> str:
+        metadata = json.loads(Path(self._written(case.tables["t"])).read_text())
+        return str(metadata["snapshots"][number - 1]["snapshot-id"])
+
     @contextmanager
     def surroundings(self, case: Case) -> Iterator[None]:
         """Have the views of a case in the session, and its settings for the block."""
@@ -113,9 +133,24 @@ class Stage:
                 spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {text}")
                 self.shown[name] = query
         with having(spark, {**QUICK, **case.settings}):
-            yield
+            try:
+                yield
+            finally:
+                self._leave_namespace(case)
+
+    def _leave_namespace(self, case: Case) -> None:
+        if any(one.startswith("USE ") for one in case.statements):
+            self.lake.sql("USE default")
 
 
 def placed(text: str, space: str) -> str:
     """Return a statement with the namespace `db` being another."""
-    return re.sub(r"\bdb\.", f"{space}.", text)
+    return re.sub(r"\bdb(?=\.|$)", space, text)
+
+
+def named_alike(lines: list[str] | None, space: str, catalog: Any) -> list[str] | None:
+    """Return the lines of a result with the names that do not depend on where it ran."""
+    if lines is None:
+        return None
+    names = {space: "db", str(catalog): "lake"}
+    return [" | ".join(names.get(part, part) for part in line.split(" | ")) for line in lines]

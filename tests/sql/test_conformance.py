@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import pytest
-from pyspark.errors import PySparkException
 
 import rowlake
 from tests.sql.case_files import KINDS, load_cases
-from tests.sql.tables import MODES, placed
+from tests.sql.tables import MODES, modes_of, named_alike
 from tests.sql.texts import arrow_of, lines_of
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ def chosen() -> Iterator[Any]:
     """Yield cases with their modes, the modes of one case beside each other."""
     for case in load_cases():
         first = crc32(case.name.encode())
-        for step in range(MODES_OF_A_CASE):
-            mode = MODES[(first + step) % len(MODES)]
+        for mode in modes_of(case, MODES, first, MODES_OF_A_CASE):
             yield pytest.param(case, mode, id=f"{case}-{mode}")
 
 
@@ -46,33 +44,27 @@ def test_statements_do_what_their_case_says(stage: Stage, case: Case, mode: Mode
 
 
 def check_rows(stage: Stage, case: Case, space: str) -> None:
-    for statement in case.statements:
-        returned = stage.lake.sql(placed(statement, space))
+    for statement in stage.statements(case, space):
+        returned = stage.lake.sql(statement)
     if case.counts is not None:
         expected = {f"num_{kind}_rows": case.counts[kind] for kind in KINDS}
         expected["num_affected_rows"] = sum(case.counts.values())
         assert returned.first().asDict() == expected
     if case.result is not None:
-        assert lines_of(arrow_of(returned)) == case.result
+        found = lines_of(arrow_of(returned))
+        assert named_alike(found, space, stage.lake.catalog.name) == case.result
     for name, expected_rows in case.rows.items():
         assert rows_in(stage, name, space) == expected_rows
 
 
 def check_error(stage: Stage, case: Case, space: str) -> None:
-    *before, last = case.statements
+    *before, last = stage.statements(case, space)
     for statement in before:
-        stage.lake.sql(placed(statement, space))
+        stage.lake.sql(statement)
     head = stage.lake.table((space, "t")).handle.metadata_location
-    with pytest.raises(error_classes(str(case.error))):
-        stage.lake.sql(placed(last, space))
+    with pytest.raises(getattr(rowlake, str(case.error))):
+        stage.lake.sql(last).collect()
     assert stage.lake.table((space, "t")).handle.metadata_location == head
-
-
-def error_classes(name: str) -> tuple[type[Exception], ...]:
-    """Return what may be raised; `SparkError` stands for an error of evaluating a row."""
-    if name == "SparkError":
-        return (PySparkException, rowlake.RowlakeError)
-    return (getattr(rowlake, name),)
 
 
 def rows_in(stage: Stage, name: str, space: str) -> list[str]:

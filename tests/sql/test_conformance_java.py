@@ -15,7 +15,7 @@ import pytest
 import rowlake
 from tests.sql.case_files import load_cases
 from tests.sql.java import run_on_java
-from tests.sql.tables import JAVA_MODES
+from tests.sql.tables import JAVA_MODES, modes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 READ_BY_JAVA = 16
 # Numbers start anew in each file, as when the rows were filled in: the modes are the same.
 NUMBERED = [
-    pytest.param(number, case, JAVA_MODES[number % len(JAVA_MODES)], id=str(case))
+    pytest.param(number, case, modes_of(case, JAVA_MODES, number)[0], id=str(case))
     for _, cases in groupby(load_cases(), lambda case: case.file)
     for number, case in enumerate(cases)
     if case.java is None
@@ -44,7 +44,6 @@ def java_lake(spark: Any, java_warehouse: Path) -> Iterator[rowlake.Lake]:
 @pytest.mark.parametrize(("number", "case", "mode"), NUMBERED)
 def test_java_does_what_the_case_says(
     stage: Stage,
-    spark: Any,
     java_catalog: str,
     java_warehouse: Path,
     java_lake: rowlake.Lake,
@@ -56,7 +55,7 @@ def test_java_does_what_the_case_says(
     stage.copy_for_java(case, mode, java_warehouse, space)
     with stage.surroundings(case):
         done = run_on_java(
-            spark,
+            stage,
             case,
             java_warehouse,
             java_catalog,

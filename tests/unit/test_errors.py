@@ -24,6 +24,7 @@ from rowlake.errors import (
     UnsupportedFeatureError,
     shown,
 )
+from tests.lakes import make_lake
 
 GOLDEN: list[tuple[RowlakeError, dict[str, object], str]] = [
     (
@@ -162,3 +163,29 @@ def test_the_end_of_a_statement_is_a_place_too(statement):
 def test_a_message_does_not_quote_a_statement_of_megabytes():
     error = InvalidStatementError("Expected a name but found " + "'x" * 1_000_000)
     assert len(str(error)) < 5_000
+
+
+def caught(call):
+    try:
+        call()
+    except RowlakeError as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def test_a_notebook_shows_the_calling_line_and_the_message_alone(tmp_path):
+    with make_lake(tmp_path / "lake") as lake:
+        error = caught(lambda: lake.table("shop.nope"))
+    lines = error._render_traceback_()
+    assert lines[0].startswith(f"{__file__}, line ")
+    assert lines[1].strip() == 'error = caught(lambda: lake.table("shop.nope"))'
+    assert lines[-1] == f"TableNotFoundError: {error}"
+    assert len(lines) == 4
+
+
+def test_a_notebook_shows_all_of_a_fault_of_rowlakes():
+    def fail():
+        raise InternalError("a promise did not hold")
+
+    lines = "".join(caught(fail)._render_traceback_())
+    assert "in fail" in lines and "InternalError: a promise did not hold" in lines

@@ -229,10 +229,10 @@ def test_a_cause_that_shows_a_secret_is_dropped_and_others_stay() -> None:
 )
 def test_long_texts_do_not_take_long(part: str) -> None:
     text = part * (200_000 // len(part))
-    started = time.monotonic()
+    started = time.process_time()
     without_secrets(text)
     statement_without_secrets(text)
-    assert time.monotonic() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_every_dataclass_with_properties_hides_secrets_in_its_text() -> None:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog import foreign_names
 from rowlake.catalog import tables as catalog_tables
-from rowlake.catalog.backend import backend_of
+from rowlake.catalog.backend import backend_of, kinds_of
 from rowlake.delta.format import DELTA
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
 from rowlake.iceberg.format import ICEBERG
+from rowlake.model.mirror import MIRROR_OF
 from rowlake.model.names import levels_of, quoted, table_levels
+from rowlake.storage.places import place_of
 
 if TYPE_CHECKING:
     from rowlake.model.format import Format
@@ -42,11 +44,16 @@ def load_table(catalog: Any, name: Name) -> TableHandle:
     if path is not None:
         return format_named(levels[0]).load_path(catalog, levels, path)
     try:
-        return catalog_tables.load_table(catalog, name)
+        own = catalog_tables.load_table(catalog, name)
     except TableNotFoundError:
         found = foreign_names.find(catalog, levels)
         if found is None:
             raise
+    else:
+        # The mirror of a table in its folder has the table's name in a catalog of folders.
+        found = foreign_names.find(catalog, levels) if MIRROR_OF in own.properties else None
+        if found is None:
+            return own
     return format_named(found.format).load_path(catalog, levels, found.location)
 
 
@@ -146,6 +153,40 @@ def rename_table(catalog: Any, name: Name, to: Name) -> TableHandle:
     foreign_names.add(catalog, replace(found, identifier=table_levels(to)))
     foreign_names.remove(catalog, found.identifier)
     return load_table(catalog, to)
+
+
+def validate_renaming(catalog: Any, handle: TableHandle, to: Format) -> None:
+    """Refuse to let a name mean a table of another format where the catalog cannot."""
+    foreign_names.validate_can_hold(catalog, handle.identifier)
+    if to is ICEBERG and _is_of_folders(catalog):
+        place = backend_of(catalog).default_location(handle.identifier) or ""
+        if place_of(place) != place_of(handle.location):
+            raise UnsupportedFeatureError(
+                f"Cannot convert {handle.name}: it is at {handle.location}, and the file-system "
+                f"catalog has the Iceberg table of that name at {place}. Nothing was changed."
+            )
+
+
+def give_name(catalog: Any, old: TableHandle, new: TableHandle) -> TableHandle:
+    """Let the name of a table mean another one in its folder; may be done again."""
+    levels = old.identifier
+    known = foreign_names.find(catalog, levels)
+    if new.format is not ICEBERG:
+        if known is None:
+            foreign_names.add(catalog, _foreign(new))
+        if not _is_of_folders(catalog) and catalog_tables.table_exists(catalog, levels):
+            catalog_tables.drop_table(catalog, levels)
+        return load_table(catalog, levels)
+    if not catalog_tables.table_exists(catalog, levels):
+        catalog_tables.register_table(catalog, levels, str(new.version))
+    if known is not None:
+        foreign_names.remove(catalog, levels)
+    return load_table(catalog, levels)
+
+
+def _is_of_folders(catalog: Any) -> bool:
+    """Return whether a table is in the catalog because its folder is there."""
+    return "FileSystemCatalog" in kinds_of(catalog)
 
 
 def validate_in_catalog(name: Name, act: str) -> None:

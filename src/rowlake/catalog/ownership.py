@@ -6,6 +6,7 @@ written by others, and may name the files of anybody. A table owns
 - the folder of the metadata file that the catalog points to, for metadata;
 - the folder above, where that one is called `metadata`, for all of its files;
 - the folder that the catalog gives to a new table of this name, unless another table is there;
+- its folder, where it is a table without a catalog's pointer (Delta's): its user named that;
 - what the owner allows: the catalog's property `rowlake.allowed-locations`, and the folders that a
   caller names (`also_below`).
 
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from rowlake.catalog.backend import backend_of
 from rowlake.catalog.filesystem import FileSystemCatalog
 from rowlake.catalog.neighbours import claimed_folders, neighbours_of
+from rowlake.errors import UnsupportedFeatureError
 from rowlake.iceberg.metadata_files import METADATA_PATH
 from rowlake.storage.locations import join
 from rowlake.storage.ownership import ALLOWED_LOCATIONS, Ownership, given_folders
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
     from rowlake.catalog.handle import IcebergHandle
+    from rowlake.model.handle import TableHandle
 
 METADATA = "metadata"
 
@@ -55,6 +58,22 @@ def ownership_of(handle: IcebergHandle, also_below: Sequence[str] | str | None =
         claimed_folders(handle),
         partial(neighbours_of, handle),
     )
+
+
+def folder_ownership(handle: TableHandle) -> Ownership:
+    """Return what belongs to a table that is one folder, which its user named: all below it.
+
+    Raises UnsupportedFeatureError for a folder that a lake's tables are kept in.
+    """
+    warehouse = str(handle.catalog.properties.get("warehouse") or "")
+    place = place_of(handle.location)
+    if place is None or place == "/" or _is_at_or_above(place, warehouse):
+        raise UnsupportedFeatureError(
+            f"Cannot delete files of {handle.name}: its folder {handle.location} holds the "
+            "warehouse of this lake, so what is there may belong to other tables."
+        )
+    folders = (handle.location,)
+    return Ownership(folders, folders, folders)
 
 
 def allowed_locations(catalog: Catalog) -> list[str]:

@@ -155,7 +155,7 @@ def list_tables(catalog: Catalog, namespace: Name) -> list[Identifier]:
     with failing(catalog, f"list {quoted(levels)}", levels):
         try:
             own = [tuple(found) for found in catalog.list_tables(levels)]
-            return sorted([*own, *foreign_names.names_in(catalog, levels)])
+            return sorted({*own, *foreign_names.names_in(catalog, levels)})
         except theirs.NoSuchNamespaceError as error:
             if levels == DEFAULT_NAMESPACE:
                 return []

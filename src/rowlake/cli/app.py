@@ -19,6 +19,7 @@ from rowlake.cli.examples import EXAMPLES
 from rowlake.cli.options import Catalog, Quiet, Shown, TableName, Warehouse, creates_lake, open_lake
 from rowlake.cli.output import Output, rows_of, show
 from rowlake.cli.quick import LOOKS, spare_pandas
+from rowlake.cli.ui import ui
 from rowlake.errors import (
     CommitConflictError,
     CommitStateUnknownError,
@@ -199,6 +200,7 @@ rows.add_to(app)
 maintain.add_to(app)
 changes.add_to(app)
 app.command()(cdc)
+app.command(epilog=EXAMPLES["ui"])(ui)
 
 
 def exit_code(error: RowlakeError) -> int:

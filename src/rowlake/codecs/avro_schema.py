@@ -8,6 +8,7 @@ Java's letter by letter, but for `fixed` (see `primitive_avro`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from rowlake.errors import UnsupportedFeatureError
@@ -168,6 +169,7 @@ def decimal_bytes(precision: int) -> int:
     return largest.bit_length() // 8 + 1
 
 
+@lru_cache(maxsize=4096)
 def sanitized(name: str, *, ascii_only: bool = False) -> str:
     """Return a name that Avro allows, by Java's rule (`a.b` is `a_x2Eb`, `1a` is `_1a`).
 

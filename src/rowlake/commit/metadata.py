@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rowlake.commit.loop import Attempt, CommitLoop, Refused
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
+from rowlake.model.following import has_landed
 from rowlake.model.outcome import Landed, Unknown
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def commit_metadata(
 
     outcome = CommitLoop(make).run(handle)
     if isinstance(outcome, Landed):
+        if outcome.handle is not handle:
+            has_landed(outcome.handle)
         return outcome.handle
     if isinstance(outcome, Unknown):
         raise CommitStateUnknownError(handle.name, None, outcome.cause)

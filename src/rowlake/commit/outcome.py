@@ -16,6 +16,7 @@ from rowlake.commit.data import Commit
 from rowlake.commit.loop import Recognised
 from rowlake.commit.transaction import TransactionCommit, discard
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
+from rowlake.model.following import has_landed
 from rowlake.model.outcome import Conflict, Landed, Unknown
 from rowlake.model.provenance import noted
 
@@ -83,6 +84,7 @@ def commit_or_raise(
         raise
     outcome = committed.outcome
     if isinstance(outcome, Landed):
+        has_landed(outcome.handle)
         return outcome.handle, committed
     if isinstance(outcome, Unknown):
         raise CommitStateUnknownError(handle.name, committed.snapshot_id, outcome.cause)
@@ -113,6 +115,8 @@ def commit_all_or_raise(catalog: HoldingCatalog) -> None:
             discard(catalog)
         raise
     if isinstance(outcome, AllLanded):
+        for landed in outcome.handles:
+            has_landed(landed)
         return
     names = ", ".join(table.base.name for table in catalog.changed)
     if isinstance(outcome, Unknown):

@@ -34,12 +34,12 @@ def find_column(schema: Schema, path: tuple[str, ...], names: NameRules) -> Comp
 
 
 def no_such_column(
-    path: Sequence[str], columns: Sequence[str], statement: str
+    path: Sequence[str], columns: Sequence[str], statement: str, position: int | None = None
 ) -> InvalidStatementError:
     """Return the error for a column that a table does not have, with near names."""
     known = {name.lower(): name for name in columns}
     near = [known[found] for found in get_close_matches(path[0].lower(), known, n=3, cutoff=0.5)]
     hint = f"Did you mean {shown(near)}?" if near else f"There are: {shown(list(columns))}."
     return InvalidStatementError(
-        f"There is no column {'.'.join(path)}. {hint}", statement=statement
+        f"There is no column {'.'.join(path)}. {hint}", statement=statement, position=position
     )

@@ -40,12 +40,16 @@ class SourceColumn:
 
 @dataclass(frozen=True)
 class TargetColumn:
-    """A column of the table; `default` is the SQL text of its write default."""
+    """A column of the table; `default` is the SQL text of its write default.
+
+    `is_made`: the table makes its values where rows lack them.
+    """
 
     name: str
     type: str
     required: bool = False
     default: str | None = None
+    is_made: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,10 +73,11 @@ class StoreAssignment:
 def assigned(
     source: Sequence[SourceColumn], target: Sequence[TargetColumn], how: StoreAssignment
 ) -> list[str]:
-    """Return `expression AS name` for every column of the table."""
+    """Return `expression AS name` for every column of the table but those it makes itself."""
     static = {_target(target, how, name).name: text for name, text in how.static.items()}
     matched = _by_name(source, target, how) if how.by_name else _by_position(source, target, how)
-    return [f"{_value(column, matched, static, how)} AS {quote(column.name)}" for column in target]
+    wanted = [one for one in target if not one.is_made or one.name in {*matched, *static}]
+    return [f"{_value(column, matched, static, how)} AS {quote(column.name)}" for column in wanted]
 
 
 def _value(

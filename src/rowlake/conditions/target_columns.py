@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rowlake.conditions.store_assignment import TargetColumn
+from rowlake.model.column_rules import default_text, generated_as, identity_of
 from rowlake.model.schema import WRITE_DEFAULT
 from rowlake.sqltext.lexer import string_literal
 from rowlake.sqltext.spark_types import type_text
@@ -22,7 +23,11 @@ def target_columns(engine: Engine, schema: Schema) -> list[TargetColumn]:
     fields = _spark_fields(engine, schema.arrow)
     return [
         TargetColumn(
-            field.name, type_text(field.dataType, field.name), not field.nullable, _default(column)
+            field.name,
+            type_text(field.dataType, field.name),
+            not field.nullable,
+            _default(column),
+            generated_as(column) is not None or identity_of(column) is not None,
         )
         for field, column in zip(fields, schema.arrow, strict=True)
     ]
@@ -30,10 +35,15 @@ def target_columns(engine: Engine, schema: Schema) -> list[TargetColumn]:
 
 def _default(column: Any) -> str | None:
     """Return the SQL text of a column's write default."""
+    expression = default_text(column)
+    if expression is not None:
+        return f"({expression})"
     text = (column.metadata or {}).get(WRITE_DEFAULT)
     if text is None:
         return None
     value = json.loads(text)
+    if value is None:
+        return None
     if isinstance(value, str):
         binary = "binary" in str(column.type)
         return f"X{string_literal(value)}" if binary else string_literal(value)

@@ -59,6 +59,7 @@ class Actions:
     commit_info: Mapping[str, Any] | None = None
     sidecars: list[Mapping[str, Any]] = field(default_factory=list)
     transaction_times: dict[str, int] = field(default_factory=dict)  # where they are stated
+    change_files: list[Mapping[str, Any]] = field(default_factory=list)  # of one commit
 
     def add(self, kind: str, action: Mapping[str, Any], location: str) -> None:
         """Take an action that is not of a file; kinds that are not known are ignored."""
@@ -74,6 +75,8 @@ class Actions:
             self.commit_info = action
         elif kind == "sidecar":
             self.sidecars.append(action)
+        elif kind == "cdc":
+            self.change_files.append(action)
 
     def _add_transaction(self, action: Mapping[str, Any]) -> None:
         name = str(action["appId"])

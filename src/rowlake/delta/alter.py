@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.delta.add_actions import remove_actions
 from rowlake.delta.column_mapping import MODE, mapped, mapping_mode
+from rowlake.delta.column_rules import with_marks
 from rowlake.delta.definition import definition_actions, new_definition, with_row_tracking
 from rowlake.delta.features import (
+    CONSTRAINTS,
     IN_COMMIT_TIMES,
     ROW_TRACKING,
     asked_of,
@@ -23,7 +25,7 @@ from rowlake.delta.features import (
 from rowlake.delta.new_version import NewVersion, Saying, new_token, new_version, token_text
 from rowlake.delta.operations import Told
 from rowlake.delta.writable import validate_writable
-from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.model import metadata_change as changes
 
 if TYPE_CHECKING:
@@ -58,6 +60,12 @@ def alter(handle: DeltaHandle, change: MetadataChange) -> NewVersion | None:
         return _set_properties(handle, change.properties)
     if isinstance(change, changes.UnsetProperties):
         return _unset_properties(handle, change.names)
+    if isinstance(change, changes.AddConstraint):
+        return _add_constraint(handle, change)
+    if isinstance(change, changes.DropConstraint):
+        return _drop_constraint(handle, change)
+    if isinstance(change, changes.MoveMark):
+        return _move_mark(handle, change)
     if isinstance(change, changes.Redefine):
         return _redefine(handle, change)
     return None  # a name mapping is made from the schema, and versions do not expire here
@@ -128,6 +136,47 @@ def _unset_properties(handle: DeltaHandle, names: tuple[str, ...]) -> NewVersion
     return _version(handle, definition_actions(replace(metadata, configuration=left)), told)
 
 
+def _add_constraint(handle: DeltaHandle, change: changes.AddConstraint) -> NewVersion | None:
+    metadata = handle.state.metadata
+    key = CONSTRAINTS + change.name.lower()
+    if key in {name.lower() for name in metadata.configuration}:
+        raise InvalidStatementError(f"{handle.name} has a constraint {change.name} already.")
+    _validate_head(handle, change.checked_at, "ADD CONSTRAINT")
+    configuration = {**metadata.configuration, key: change.text}
+    told = Told("ADD CONSTRAINT", {"name": change.name, "expr": change.text}, {})
+    return metadata_version(handle, replace(metadata, configuration=configuration), told)
+
+
+def _drop_constraint(handle: DeltaHandle, change: changes.DropConstraint) -> NewVersion | None:
+    metadata = handle.state.metadata
+    wanted = (CONSTRAINTS + change.name).lower()
+    left = {key: one for key, one in metadata.configuration.items() if key.lower() != wanted}
+    gone = [one for key, one in metadata.configuration.items() if key.lower() == wanted]
+    if not gone:
+        if change.if_exists:
+            return None
+        raise InvalidStatementError(f"{handle.name} has no constraint {change.name}.")
+    said = {"name": change.name, "expr": gone[0], "existed": "true"}
+    told = Told("DROP CONSTRAINT", said, {})
+    return _version(handle, definition_actions(replace(metadata, configuration=left)), told)
+
+
+def _move_mark(handle: DeltaHandle, change: changes.MoveMark) -> NewVersion | None:
+    metadata = handle.state.metadata
+    _validate_head(handle, change.checked_at, "SYNC IDENTITY")
+    schema = with_marks(metadata.schema, {change.column: change.mark})
+    told = Told("CHANGE COLUMN", {"column": change.column}, {})
+    return metadata_version(handle, replace(metadata, schema=schema), told)
+
+
+def _validate_head(handle: DeltaHandle, checked_at: int | None, act: str) -> None:
+    """Refuse a change that is true of the rows of another version."""
+    if handle.snapshot_version != checked_at:
+        raise CommitConflictError(
+            act, handle.name, "another writer changed the table meanwhile", retryable=True
+        )
+
+
 def _redefine(handle: DeltaHandle, change: changes.Redefine) -> NewVersion:
     state = handle.state
     defined = new_definition(change.definition, before=state.metadata, protocol=state.protocol)
@@ -151,7 +200,9 @@ def metadata_version(handle: DeltaHandle, metadata: Metadata, told: Told) -> New
     """Return the version with another definition; its protocol has what the definition needs."""
     if metadata == handle.state.metadata:
         return None
+    before = handle.state.metadata
     features = needed_features(metadata.schema, metadata.configuration)
+    features -= needed_features(before.schema, before.configuration)
     protocol = protocol_for(features, handle.state.protocol)
     return _version(handle, definition_actions(metadata, _if_new(handle, protocol)), told)
 

@@ -22,9 +22,11 @@ def capabilities_of(metadata: Metadata) -> Capabilities:
         sequence_numbers=True,
         branches=False,
         transforms=False,
-        column_defaults=False,
+        column_defaults=True,
+        check_constraints=True,
         manifests=False,
         exact_bounds=False,
         existing_files=False,
-        change_feeds=False,
+        snapshot_expiry=False,
+        column_ids=metadata.column_mapping != "none",
     )

@@ -56,6 +56,17 @@ def parse_actions(
     return _parse_lines(content, location, table, version)
 
 
+def change_files(commit: Commit, table: str, location: str) -> pa.Table:
+    """Return the change data files of a commit as a table of `FILES`."""
+    files = _Files(commit.version)
+    try:
+        for action in commit.other.change_files:
+            files.add(dict(action), is_add=True)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _damaged(location, f"a cdc action lacks {error}") from error
+    return files.table(table, location)
+
+
 def _located(files: pa.Table, table: str) -> pa.Table:
     """Return file actions with locations in place of paths; odd paths are kept beside them."""
     paths = _one(files["location"])

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowlake.delta.column_mapping import fields_in, mapped, mapping_mode
+from rowlake.delta.column_rules import START
 from rowlake.delta.features import (
     ROW_TRACKING,
     asked_of,
     needed_features,
     protocol_for,
     validate_asked,
+    validate_defaults,
 )
 from rowlake.delta.metadata import Metadata, metadata_action
 from rowlake.delta.new_schema import delta_schema
@@ -78,7 +80,9 @@ def new_definition(
         description=wanted.comment,
         created_ms=int(time.time() * 1000),
     )
-    return Defined(metadata, protocol_for(set(features), protocol, asked))
+    found = protocol_for(set(features), protocol, asked)
+    validate_defaults(schema, found)
+    return Defined(metadata, found)
 
 
 def with_row_tracking(configuration: Mapping[str, str]) -> dict[str, str]:
@@ -112,6 +116,8 @@ def _partition_columns(wanted: TableDefinition, schema: Mapping[str, Any]) -> tu
             raise InvalidStatementError(
                 f"Cannot partition by {column}: partition columns have simple types."
             )
+        if START in field["metadata"]:
+            raise InvalidStatementError(f"Cannot partition by {column}: it is an identity column.")
         if field["name"] in found:
             raise InvalidStatementError(f"Column {column} is there twice in the partitioning.")
         found.append(field["name"])

@@ -7,11 +7,14 @@ keep their names. A type can only be widened where the table's type widening is 
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowlake.delta.alter import metadata_version
 from rowlake.delta.column_mapping import mapped
+from rowlake.delta.column_rules import DEFAULT, GENERATED, START
+from rowlake.delta.features import expressions_of, validate_defaults
 from rowlake.delta.new_schema import delta_schema, field_of
 from rowlake.delta.operations import Told
 from rowlake.delta.swap import swap
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
     from rowlake.delta.handle import DeltaHandle
     from rowlake.delta.metadata import Metadata
+    from rowlake.delta.protocol import Protocol
 
 Path = tuple[str, ...]
 
@@ -41,7 +45,7 @@ def evolve(handle: DeltaHandle, what: str, change: Callable[[Any], None]) -> Del
             "rows to a new table."
         )
     validate_writable(handle)
-    builder = SchemaBuilder(handle.state.metadata, handle.name)
+    builder = SchemaBuilder(handle.state.metadata, handle.name, handle.state.protocol)
     change(builder)
     payload = metadata_version(handle, builder.result(), builder.told)
     if payload is None:
@@ -57,8 +61,8 @@ def evolve(handle: DeltaHandle, what: str, change: Callable[[Any], None]) -> Del
 class SchemaBuilder:
     """The next schema of a table."""
 
-    def __init__(self, metadata: Metadata, name: str) -> None:
-        self._metadata, self._name = metadata, name
+    def __init__(self, metadata: Metadata, name: str, protocol: Protocol) -> None:
+        self._metadata, self._name, self._protocol = metadata, name, protocol
         self._schema = copy.deepcopy(dict(metadata.schema))
         self.told = Told("CHANGE COLUMNS", {}, {})
 
@@ -82,8 +86,8 @@ class SchemaBuilder:
             )
         if default_value is not None:
             raise UnsupportedFeatureError(
-                f"Cannot give column {name} of {self._name} a default: rowlake does not write "
-                "column defaults of Delta tables."
+                f"Cannot add column {name} to {self._name} with a default: rows that are there "
+                "would lack it. Add the column, then ALTER COLUMN … SET DEFAULT."
             )
         fields = self._fields_below(tuple(above))
         if any(one["name"].lower() == name.lower() for one in fields):
@@ -100,6 +104,7 @@ class SchemaBuilder:
             raise InvalidStatementError(
                 f"Cannot drop {found['name']} of {self._name}: the table is partitioned by it."
             )
+        self._validate_unread(path, "drop")
         if len(fields) == 1:
             raise InvalidStatementError(f"Cannot drop the last column of {self._name}.")
         fields.remove(found)
@@ -112,6 +117,7 @@ class SchemaBuilder:
         fields, found = self._find(path)
         if any(one is not found and one["name"].lower() == new_name.lower() for one in fields):
             raise InvalidStatementError(f"{self._name} has a column {new_name}.")
+        self._validate_unread(path, "rename")
         before, found["name"] = found["name"], new_name
         if len(_levels(path)) == 1:
             renamed = [new_name if x == before else x for x in self._metadata.partition_columns]
@@ -193,12 +199,25 @@ class SchemaBuilder:
             "operations instead."
         )
 
-    def set_default_value(self, *_: Any) -> SchemaBuilder:
-        """Refuse: defaults are expressions that rowlake does not evaluate."""
-        raise UnsupportedFeatureError(
-            f"Cannot set a default of a column of {self._name}: rowlake does not write column "
-            "defaults of Delta tables."
-        )
+    def set_default_expression(self, path: str | Path, text: str | None) -> SchemaBuilder:
+        """Give a column a default, or take it away; rows that are there keep their values."""
+        if len(_levels(path)) > 1:
+            raise UnsupportedFeatureError(
+                f"Cannot give {'.'.join(_levels(path))} of {self._name} a default: only columns of "
+                "Delta tables have defaults, not fields of structs."
+            )
+        _, found = self._find(path)
+        for key, what in ((GENERATED, "a generated column"), (START, "an identity column")):
+            if key in found["metadata"]:
+                raise InvalidStatementError(
+                    f"Cannot change the default of {found['name']} of {self._name}: it is {what}."
+                )
+        found["metadata"].pop(DEFAULT, None)
+        if text is not None:
+            found["metadata"][DEFAULT] = text
+            validate_defaults(self._schema, self._protocol)
+        self._tell("CHANGE COLUMN", column=found["name"])
+        return self
 
     def result(self) -> Metadata:
         """Return the definition with the new schema."""
@@ -216,6 +235,16 @@ class SchemaBuilder:
                 f"Cannot {act} of {self._name}: its files name columns as the table does. Set "
                 "delta.columnMapping.mode=name first."
             )
+
+    def _validate_unread(self, path: str | Path, act: str) -> None:
+        """Refuse to take away what an expression of the table reads."""
+        name = _levels(path)[0]
+        for rule, text in expressions_of(self._metadata):
+            if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE):
+                raise InvalidStatementError(
+                    f"Cannot {act} {'.'.join(_levels(path))} of {self._name}: the {rule} reads "
+                    f"{name} ({text[:200]})."
+                )
 
     def _fields_below(self, path: Path) -> list[dict[str, Any]]:
         kind: Any = self._schema

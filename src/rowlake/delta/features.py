@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowlake.delta.column_mapping import fields_in, mapping_mode
+from rowlake.delta.column_rules import DEFAULT, GENERATED
+from rowlake.delta.column_rules import START as IDENTITY
 from rowlake.delta.new_schema import simple_types
 from rowlake.delta.protocol import FEATURES_READER, FEATURES_WRITER, Protocol
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError, shown
@@ -24,13 +26,15 @@ if TYPE_CHECKING:
 
 FEATURE_PREFIX = "delta.feature."
 READER_VERSION, WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
+# Listed by mirrors alone, so that nobody else writes them (`rowlake.delta.mirror`).
+MIRROR_FEATURE = "rowlakeMirror"
 CONSTRAINTS = "delta.constraints."
 APPEND_ONLY = "delta.appendOnly"
 CHANGE_FEED = "delta.enableChangeDataFeed"
 ROW_TRACKING = "delta.enableRowTracking"
 IN_COMMIT_TIMES = "delta.enableInCommitTimestamps"
-GENERATED, IDENTITY = "delta.generationExpression", "delta.identity.start"
-INVARIANTS, DEFAULT = "delta.invariants", "CURRENT_DEFAULT"
+INVARIANTS = "delta.invariants"
+DEFAULTS_FEATURE = "allowColumnDefaults"
 
 # Features by the legacy writer version that implies them.
 _LEGACY_WRITER = {
@@ -57,7 +61,7 @@ WRITE_FEATURES = frozenset(
     {
         *_LEGACY_WRITER,
         *_READER_FEATURES,
-        "allowColumnDefaults",
+        DEFAULTS_FEATURE,
         "checkpointProtection",
         "clustering",
         "domainMetadata",
@@ -165,7 +169,20 @@ def needed_features(schema: Mapping[str, Any], configuration: Mapping[str, str])
     kinds = set(simple_types(schema))
     if "timestamp_ntz" in kinds:
         found.add("timestampNtz")
+    for key, feature in ((GENERATED, "generatedColumns"), (IDENTITY, "identityColumns")):
+        if any(key in (one.get("metadata") or {}) for one in schema["fields"]):
+            found.add(feature)
     return found
+
+
+def validate_defaults(schema: Mapping[str, Any], protocol: Protocol) -> None:
+    """Refuse defaults of columns in a table that does not allow them: nobody asked for that."""
+    named = [one["name"] for one in schema["fields"] if DEFAULT in (one.get("metadata") or {})]
+    if named and DEFAULTS_FEATURE not in implied_features(protocol):
+        raise InvalidStatementError(
+            f"Cannot give column {named[0]} a default: the table must allow it. Set the property "
+            f"{FEATURE_PREFIX}{DEFAULTS_FEATURE} to supported."
+        )
 
 
 def validate_asked(configuration: Mapping[str, str]) -> None:
@@ -186,6 +203,10 @@ def protocol_for(
     missing = features - known
     if not missing and writer < FEATURES_WRITER and reader < FEATURES_READER:
         return Protocol(reader, writer)
+    legacy = _legacy_version(known | missing)
+    if legacy is not None and writer < FEATURES_WRITER and reader < FEATURES_READER:
+        has_mapping = "columnMapping" in known | missing
+        return Protocol(max(reader, 2) if has_mapping else reader, max(writer, legacy))
     listed = sorted(known | missing)
     reading = [one for one in listed if one in _READER_FEATURES or one in base.reader_features]
     if set(reading) - {"columnMapping"}:
@@ -194,6 +215,15 @@ def protocol_for(
         reader = max(reader, 2)
     in_reader = tuple(reading) if reader == FEATURES_READER else ()
     return Protocol(reader, FEATURES_WRITER, in_reader, tuple(listed))
+
+
+def _legacy_version(features: set[str]) -> int | None:
+    """Return the writer version that implies exactly these features, as Delta on Spark finds it."""
+    for version in sorted(set(_LEGACY_WRITER.values())):
+        implied = {one for one, at in _LEGACY_WRITER.items() if at <= version}
+        if implied == features:
+            return version
+    return None
 
 
 def implied_features(protocol: Protocol) -> set[str]:
@@ -206,19 +236,29 @@ def implied_features(protocol: Protocol) -> set[str]:
 
 def validate_writable(protocol: Protocol, metadata: Metadata, table: str) -> None:
     """Refuse a table that asks of its writers what rowlake does not do."""
+    validate_known(protocol, table)
+    validate_asked(metadata.configuration)
+    _validate_columns(metadata, table)
+
+
+def validate_known(protocol: Protocol, table: str) -> None:
+    """Refuse a table that lists a feature which its writers must know, and rowlake does not."""
     if protocol.writer_version > FEATURES_WRITER:
         raise UnsupportedFeatureError(
             f"Cannot write to {table}: its protocol asks for writer version "
             f"{protocol.writer_version} (supported: 1 to {FEATURES_WRITER})."
         )
     unknown = sorted(implied_features(protocol) - WRITE_FEATURES)
+    if MIRROR_FEATURE in unknown:
+        raise UnsupportedFeatureError(
+            f"Cannot write to {table}: it is the mirror of a table of another format. Write to "
+            "that one. Nothing was written."
+        )
     if unknown:
         raise UnsupportedFeatureError(
             f"Cannot write to {table}: unsupported table feature {shown(unknown)}. "
             "Nothing was written."
         )
-    validate_asked(metadata.configuration)
-    _validate_columns(metadata, table)
 
 
 def rules_of(metadata: Metadata) -> tuple[RowRule, ...]:
@@ -229,6 +269,16 @@ def rules_of(metadata: Metadata) -> tuple[RowRule, ...]:
         if name.startswith(CONSTRAINTS)
     ]
     return (*checks, *_invariants(metadata))
+
+
+def expressions_of(metadata: Metadata) -> Iterator[tuple[str, str]]:
+    """Yield what reads columns of a table by their names, with the expression."""
+    for rule in rules_of(metadata):
+        yield rule.name, rule.text
+    for one in metadata.schema["fields"]:
+        text = (one.get("metadata") or {}).get(GENERATED)
+        if text is not None:
+            yield f"generated column {one['name']}", str(text)
 
 
 def _invariants(metadata: Metadata) -> Iterator[RowRule]:
@@ -249,13 +299,14 @@ def _expression_in(text: str) -> str:
 def _validate_columns(metadata: Metadata, table: str) -> None:
     """Refuse columns whose values a writer must make or check by an expression."""
     wanted = {
-        GENERATED: "a generated column",
-        IDENTITY: "an identity column",
-        DEFAULT: "a column with a default",
+        GENERATED: "a generated field",
+        IDENTITY: "an identity field",
+        DEFAULT: "a field with a default",
     }
+    columns = {id(one) for one in metadata.schema["fields"]}
     for one in fields_in(metadata.schema):
         for key, what in wanted.items():
-            if key in (one.get("metadata") or {}):
+            if key in (one.get("metadata") or {}) and id(one) not in columns:
                 raise UnsupportedFeatureError(
                     f"Cannot write to {table}: {one['name']} is {what}, which rowlake does not "
                     "write. Nothing was written."

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         listing,
         load,
         metadata_tables,
+        mirror,
         new_version,
         producer,
         writable,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from rowlake.model.format import FileListing, Format, LandedCommit, TaskRunner
     from rowlake.model.handle import TableHandle
     from rowlake.model.metadata_change import MetadataChange, TableDefinition
+    from rowlake.model.mirror import MirrorDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
     from rowlake.model.reachable import FileHistory
@@ -48,8 +50,8 @@ else:  # loaded at their first use: a look at a table needs few of them
     alter, batches, create, evolve, history, listing, load, metadata_tables = deferred(
         "rowlake.delta", "alter batches create evolve history listing load metadata_tables"
     )
-    new_version, producer, swapping, views, writable = deferred(
-        "rowlake.delta", "new_version producer swap view writable"
+    mirror, new_version, producer, swapping, views, writable = deferred(
+        "rowlake.delta", "mirror new_version producer swap view writable"
     )
 
 
@@ -130,13 +132,14 @@ class DeltaFormat:
     def prepare(
         self,
         handle: TableHandle,
-        change: Change,  # noqa: ARG002
+        change: Change,
         token: int,
         storage: Storage,  # noqa: ARG002
     ) -> producer.Prepared:
         """Note the definition that files were written for."""
         state = _own(handle).state
-        return producer.Prepared(token, state.metadata, state.protocol)
+        moves = bool(change.moved_marks)
+        return producer.Prepared(token, state.metadata, state.protocol, moves_marks=moves)
 
     def prepare_again(
         self,
@@ -210,7 +213,7 @@ class DeltaFormat:
         runner: TaskRunner | None = None,  # noqa: ARG002
     ) -> FileHistory:
         """Refuse: files of versions that are gone are for VACUUM."""
-        raise _unsupported(handle, "the search for files that no version refers to")
+        raise _unsupported(handle, "list of the files of all versions")
 
     def ownership(
         self,
@@ -218,7 +221,7 @@ class DeltaFormat:
         also_below: Sequence[str] | str | None = (),  # noqa: ARG002
     ) -> Ownership:
         """Refuse: files of versions that are gone are for VACUUM."""
-        raise _unsupported(handle, "the search for files that no version refers to")
+        raise _unsupported(handle, "list of the files of all versions")
 
     def name_mapping(self, handle: TableHandle) -> str:
         """Return the mapping of the names in files to field ids."""
@@ -254,10 +257,36 @@ class DeltaFormat:
         """Refuse: PyIceberg has no Delta tables."""
         raise UnsupportedFeatureError(f"{handle.name} is a Delta table: PyIceberg cannot hold it.")
 
+    def mirror_definition(self, handle: TableHandle) -> MirrorDefinition:
+        """Return what a mirror in another format must know of the table."""
+        return mirror.mirror_definition(_own(handle))
+
+    def find_mirror(self, source: TableHandle) -> TableHandle | None:
+        """Return the mirror whose log is in the folder of a table."""
+        return mirror.find_mirror(source)
+
+    def stage_mirror(self, source: TableHandle, definition: MirrorDefinition) -> TableHandle:
+        """Return a new mirror of a table."""
+        return mirror.stage_mirror(source, definition)
+
+    def redefine_mirror(
+        self, mirrored: TableHandle, definition: MirrorDefinition
+    ) -> NewVersion | None:
+        """Return the version that makes a mirror look like a definition."""
+        return mirror.redefine(_own(mirrored), definition)
+
+    def retire(self, handle: TableHandle, successor: str) -> NewVersion:
+        """Return what makes a table the mirror of its successor."""
+        return mirror.retire(_own(handle), successor)
+
+    def release_mirror(self, mirrored: TableHandle) -> NewVersion:
+        """Return the version that makes a mirror a table of its own."""
+        return mirror.release(_own(mirrored))
+
 
 def _unsupported(handle: TableHandle, what: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"{handle.name} is a Delta table: rowlake does not support {what} there yet."
+        f"{handle.name} is a Delta table, which has no {what}: use VACUUM."
     )
 
 

@@ -182,12 +182,11 @@ class DeltaHandle(TableHandle):
         return {}
 
     def _read_snapshot(self, version: int) -> SnapshotInfo:
-        oldest = self.log.oldest
         if version not in self.log.commits:  # only its checkpoint is left
-            parent = version - 1 if version > oldest else None
+            parent = version - 1 if version else None
             return SnapshotInfo(version, parent, version, self.times.of(version), None, "", {})
         commit = self.commit_at(version)
-        return snapshot_of(commit, self.times.of_commit(commit), oldest)
+        return snapshot_of(commit, self.times.of_commit(commit))
 
     def commit_at(self, version: int) -> Commit:
         """Return the commit of a version; those of the newest state are not read again."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.delta.listing import SPEC_ID, FileRows
+from rowlake.delta.row_changes import row_changes
 from rowlake.delta.state import file_keys
 from rowlake.model.files import Status
 from rowlake.model.format import FileAction, LandedCommit
@@ -17,16 +18,19 @@ from rowlake.model.view import SnapshotInfo
 if TYPE_CHECKING:
     from rowlake.delta.commits import Commit
     from rowlake.delta.handle import DeltaHandle
+    from rowlake.delta.view import DeltaView
+    from rowlake.model.format import RowChanges
+    from rowlake.model.view import TableView
 
 REPLACE, APPEND, DELETE, OVERWRITE = "replace", "append", "delete", "overwrite"
 
 
-def snapshot_of(commit: Commit, timestamp_ms: int, oldest: int) -> SnapshotInfo:
+def snapshot_of(commit: Commit, timestamp_ms: int) -> SnapshotInfo:
     """Return a version as a snapshot; the version is its id and its sequence number."""
     version = commit.version
     return SnapshotInfo(
         snapshot_id=version,
-        parent_id=version - 1 if version > oldest else None,
+        parent_id=version - 1 if version else None,
         sequence_number=version,
         timestamp_ms=timestamp_ms,
         manifest_list=None,
@@ -105,8 +109,10 @@ def commits_since(
 def commit_of(handle: DeltaHandle, version: int) -> LandedCommit:
     """Return the commit that made a version."""
     commit = handle.commit_at(version)
-    snapshot = snapshot_of(commit, handle.times.of_commit(commit), handle.log.oldest)
-    return LandedCommit(snapshot, partial(_files, handle, commit))
+    snapshot = snapshot_of(commit, handle.times.of_commit(commit))
+    return LandedCommit(
+        snapshot, partial(_files, handle, commit), partial(_changes, handle, commit)
+    )
 
 
 def _files(handle: DeltaHandle, commit: Commit, action: FileAction) -> dict[int, pa.Table]:
@@ -127,6 +133,10 @@ def _files(handle: DeltaHandle, commit: Commit, action: FileAction) -> dict[int,
     else:
         found = rows(_others(removed, added), Status.DELETED).deletes()
     return {SPEC_ID: found} if found.num_rows else {}
+
+
+def _changes(handle: DeltaHandle, commit: Commit, view: TableView) -> RowChanges:
+    return row_changes(handle, commit, cast("DeltaView", view).columns)
 
 
 def _others(files: pa.Table, known: pa.Table) -> pa.Table:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.delta.vector_file import FRAME_BYTES, vector_content
 from rowlake.errors import InvalidStatementError
+from rowlake.model.column_rules import identity_columns
 from rowlake.model.file_layout import FileLayout, PackedVectors, operation_mark
 from rowlake.model.files import DELTA_VECTOR
 from rowlake.model.view import DATA_PATH
@@ -63,6 +64,11 @@ def layout_of(location: str, metadata: Metadata, columns: TableColumns) -> FileL
             "write.object-storage.enabled": "false",
             **_STATISTICS,
             **_settings_in(metadata.configuration),
+            # The high-water mark of an identity column is found by what files tell.
+            **{
+                f"write.metadata.metrics.column.{name}": "full"
+                for name in identity_columns(columns.schema.arrow)
+            },
         },
         name_prefix="part-",
         has_hive_folders=True,

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.delta.partitions import partitions_of
+from rowlake.delta.schema import columns_of
 from rowlake.delta.statistics import Statistics, all_ids
 from rowlake.delta.vectors import vector_columns
+from rowlake.errors import UnsupportedFeatureError
 from rowlake.model.files import MANIFESTS, Content, Status, files_schema
 from rowlake.model.predicate import FALSE, leaves
 from rowlake.model.transform import partition_type
@@ -114,6 +116,24 @@ def _repeated(value: object, files: pa.Table, kind: pa.DataType) -> pa.Array:
     return pa.repeat(pa.scalar(value, kind), files.num_rows)
 
 
+def _validate_partitions(view: DeltaView) -> None:
+    """Refuse files of another version that are partitioned by other columns than the view."""
+    metadata = view.state.actions.metadata
+    names = [one.name for one in view.spec.fields]
+    if metadata is None or list(metadata.partition_columns) == names:
+        return
+    then = columns_of(metadata, view.state.segment.folder)
+    if _partition_names(then) != _partition_names(view.columns):
+        raise UnsupportedFeatureError(
+            f"Cannot read version {view.state.version} of {view.name} in the columns of a later "
+            "one: its partition columns are others."
+        )
+
+
+def _partition_names(columns: TableColumns) -> list[str]:
+    return [columns.physical[one.source_id][0] for one in columns.spec.fields]
+
+
 @dataclass
 class LogListing:
     """The live files of a view; a log lists them all in one unit."""
@@ -125,6 +145,7 @@ class LogListing:
     def _rows(self) -> FileRows:
         """The files that partition values do not rule out; statistics are read of no others."""
         state, view = self.view.state, self.view
+        _validate_partitions(view)
         files = state.files.slice(0, 0) if self.predicate == FALSE else state.files
         rows = FileRows(files, state, view.columns)
         if not view.spec.fields or not list(leaves(self.predicate)):

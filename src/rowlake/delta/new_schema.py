@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.delta.column_rules import new_rules
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.model.column_rules import DEFAULT_KEY, GENERATED_KEY, IDENTITY_KEY
 from rowlake.model.reserved_columns import validate_column_name
 from rowlake.model.schema import DOC, MAX_NESTING, WRITE_DEFAULT, children, type_name
 
@@ -180,8 +182,8 @@ def _arrow_name(found: pa.Field, kind: pa.DataType) -> str:
 
 def _named_field(one: Mapping[str, Any], depth: int) -> dict[str, Any]:
     _validate_depth(depth, one["name"])
-    _refuse_default(one["name"], one.get("write-default"))
     metadata = {"comment": one["doc"]} if one.get("doc") else {}
+    metadata |= _made_by(one, depth)
     kind = _named_type(one["type"], depth, one["name"])
     return _field(one["name"], kind, not one.get("required", False), metadata)
 
@@ -212,11 +214,33 @@ def _named_type(kind: Any, depth: int, name: str) -> Any:
     return _NAMES[kind]
 
 
+def _made_by(one: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """Return the metadata of a column whose values the table makes."""
+    if DEFAULT_KEY not in one:
+        _refuse_default(one["name"], one.get("write-default"))
+    found = new_rules(one.get(DEFAULT_KEY), one.get(GENERATED_KEY), one.get(IDENTITY_KEY))
+    if found and depth > 1:
+        raise UnsupportedFeatureError(
+            f"Field {one['name']} of a struct cannot have a default or be generated: only columns "
+            "of Delta tables can."
+        )
+    if sum(key in one for key in (DEFAULT_KEY, GENERATED_KEY, IDENTITY_KEY)) > 1:
+        raise InvalidStatementError(
+            f"Column {one['name']} can have a default, be generated, or be an identity column, not "
+            "more than one of these."
+        )
+    if IDENTITY_KEY in one and one["type"] != "long":
+        raise InvalidStatementError(
+            f"Column {one['name']} cannot be an identity column: it is no BIGINT."
+        )
+    return found
+
+
 def _refuse_default(name: str, default: Any) -> None:
     if default is not None:
         raise UnsupportedFeatureError(
-            f"Cannot give column {name} a default: rowlake does not write column defaults of Delta "
-            "tables."
+            f"Cannot give column {name} a default value: defaults of Delta tables are SQL "
+            "expressions. Create the table with CREATE TABLE."
         )
 
 

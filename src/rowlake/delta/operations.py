@@ -117,6 +117,15 @@ def _optimize(change: Change, _metadata: Metadata, counts: FileCounts) -> Told:
     return Told("OPTIMIZE", {"predicate": "[]", "auto": False}, _files(change, counts))
 
 
+def _restate(change: Change, metadata: Metadata, counts: FileCounts) -> Told:
+    """Return what tells of files that are added once more, with other partition values.
+
+    It has a name of its own: who counts files takes what OPTIMIZE adds for new.
+    """
+    parameters = {"partitionBy": list(metadata.partition_columns)}
+    return Told("RESTATE FILES", parameters, _files(change, counts))
+
+
 def _other(change: Change, metadata: Metadata, counts: FileCounts) -> Told:
     if change.operation is Operation.REPLACE:
         return _optimize(change, metadata, counts)
@@ -138,6 +147,7 @@ _KINDS = {
     "merge": _merge,
     "upsert": _merge,
     "truncate": _truncate,
+    "restate": _restate,
 }
 
 

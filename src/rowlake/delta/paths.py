@@ -65,6 +65,11 @@ def paths_of(locations: pa.Array, folder: str) -> pa.Array:
 def _path(location: str, base: str) -> str:
     if location.startswith(base):
         return quote(location[len(base) :], safe=_PLAIN)
+    return absolute_path(location)
+
+
+def absolute_path(location: str) -> str:
+    """Return the absolute path of a location, with a scheme, escaped."""
     if location.startswith("/"):
         return "file://" + quote(location, safe=_PLAIN)
     scheme, separator, rest = location.partition("://")

@@ -22,6 +22,7 @@ from rowlake.delta.add_actions import (
     readd_actions,
     remove_actions,
 )
+from rowlake.delta.column_rules import MARKS_ONLY, with_marks, without_marks
 from rowlake.delta.definition import definition_actions
 from rowlake.delta.features import APPEND_ONLY, CHANGE_FEED, ROW_TRACKING
 from rowlake.delta.new_version import NewVersion, Saying, altered, new_version, token_text
@@ -44,12 +45,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What all attempts share: the definition that files were written for."""
+    """What all attempts share: the definition that files were written for.
+
+    `moves_marks`: the files hold new values of identity columns.
+    """
 
     token: int
     metadata: Metadata
     protocol: Protocol
     written: tuple[str, ...] = ()
+    moves_marks: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,10 @@ class Produced:
 def outdated(handle: DeltaHandle, prepared: Prepared) -> str | None:
     """Return why files that were written for one definition cannot land in the table as it is."""
     metadata, before = handle.state.metadata, prepared.metadata
-    if metadata.schema != before.schema or metadata.partition_columns != before.partition_columns:
+    schema, known = metadata.schema, before.schema
+    if schema != known and not prepared.moves_marks:
+        schema, known = without_marks(schema), without_marks(known)
+    if schema != known or metadata.partition_columns != before.partition_columns:
         return "another writer changed the table's schema"
     if metadata.configuration != before.configuration:
         return "another writer changed the table's properties"
@@ -97,7 +105,7 @@ class _Attempt:
         self.live = TouchedFiles(self.state, self.columns, self._touched(), change.removed_deletes)
 
     def _touched(self) -> set[str]:
-        return {*self.change.removed_data, *self.new_vectors} - self.own
+        return {*self.change.removed_data, *(self.new_vectors.keys() - self.own)}
 
     @property
     def removed(self) -> pa.Table:
@@ -118,8 +126,11 @@ class _Attempt:
     def version(self, token: int) -> NewVersion:
         """Return the commit."""
         self._validate_allowed()
+        changed = self._changed_definition()
         first = () if self.first is None else self.first.definition
-        actions = [*self._created(), *first, *self._properties(), *self._transaction()]
+        if changed:  # a commit has one definition, and this one has all of the first
+            first = tuple(one for one in first if "metaData" not in one)
+        actions = [*self._created(), *first, *changed, *self._transaction()]
         actions += self._files()
         told = told_of(self.change, self.state.metadata, self._counts())
         saying = Saying(
@@ -127,7 +138,7 @@ class _Attempt:
             token_text(token),
             is_blind_append=not self._touched() and not first and not self._reads,
             user_metadata=self.change.properties.get(USER_METADATA),
-            tags=tags_of(self.change),
+            tags=self._tags,
             preserves_row_ids=not (self.change.added_data.num_rows and self._touched()),
         )
         return new_version(self.handle, actions, saying)
@@ -140,14 +151,28 @@ class _Attempt:
         """Return the definition of a table that this commit creates."""
         if not self.handle.is_staged or self.first is not None:
             return []
-        return definition_actions(self.state.metadata, self.state.protocol)
+        return definition_actions(self._definition, self.state.protocol)
 
-    def _properties(self) -> list[dict[str, Any]]:
-        wanted = dict(self.change.table_properties)
-        if not wanted:
+    def _changed_definition(self) -> list[dict[str, Any]]:
+        """Return the definition where the change makes another one of it."""
+        is_new = self.handle.is_staged and self.first is None
+        if is_new or self._definition == self.state.metadata:
             return []
-        configuration = {**self.state.metadata.configuration, **wanted}
-        return definition_actions(replace(self.state.metadata, configuration=configuration))
+        return definition_actions(self._definition)
+
+    @property
+    def _definition(self) -> Metadata:
+        """The table's definition with the properties and the marks that the change sets."""
+        metadata = self.state.metadata
+        configuration = {**metadata.configuration, **self.change.table_properties}
+        marks = {one.column: one.after for one in self.change.moved_marks}
+        schema = with_marks(metadata.schema, marks) if marks else metadata.schema
+        return replace(metadata, configuration=configuration, schema=schema)
+
+    @property
+    def _tags(self) -> dict[str, str]:
+        only_marks = self.change.moved_marks and not self.change.table_properties
+        return tags_of(self.change) | ({MARKS_ONLY: "true"} if only_marks else {})
 
     def _transaction(self) -> list[dict[str, Any]]:
         batch = self.change.app_batch

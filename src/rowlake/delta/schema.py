@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.delta.column_rules import rules_of_field
 from rowlake.errors import CorruptTableError, UnsupportedFeatureError
 from rowlake.model.partition import PartitionField, PartitionSpec
 from rowlake.model.schema import DOC, FIELD_ID, MAX_NESTING_READ, TYPE_NAME, Schema, children
@@ -140,6 +141,8 @@ class _Reader:
             carried[TYPE_NAME] = named.encode()
         if isinstance(metadata.get("comment"), str):
             carried[DOC] = metadata["comment"].encode()
+        if depth == 0:
+            carried |= rules_of_field(name, metadata)
         return pa.field(name, kind, bool(described.get("nullable", True)), metadata=carried)
 
     def _identity(self, name: str, metadata: Mapping[str, Any]) -> tuple[int, str]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.codecs import z85
-from rowlake.delta.paths import location_of, paths_of
+from rowlake.delta.paths import absolute_path, location_of
 from rowlake.delta.vector_file import FRAME_BYTES, VectorDescriptor
 from rowlake.errors import CorruptTableError
 from rowlake.model.files import DELTA_VECTOR, INLINE_PREFIX, INLINE_VECTOR
@@ -84,5 +84,4 @@ def descriptor_of(row: Mapping[str, Any], table: str) -> VectorDescriptor:
     if folder == table.rstrip("/") and name == f"deletion_vector_{text}.bin":
         path = z85.encode(uuid.UUID(text).bytes)
         return VectorDescriptor("u", path, size, cardinality, offset)
-    path = str(paths_of(pa.array([location]), table)[0].as_py())
-    return VectorDescriptor("p", path, size, cardinality, offset)
+    return VectorDescriptor("p", absolute_path(location), size, cardinality, offset)

@@ -20,13 +20,15 @@ from rowlake.maintain.autopilot.auto import tidied
 from rowlake.model.predicate_text import predicate_text
 from rowlake.model.provenance import noted
 from rowlake.query.lookup import TableLookup
-from rowlake.query.refusals import refusing_too_complex
+from rowlake.query.refusals import run_plainly
 from rowlake.rowlevel.change import change_rows as run_change
 from rowlake.rowlevel.explain import explain_change
 from rowlake.sources.rows import rereadable
 from rowlake.verbs.write import is_done
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from rowlake.dml.operations import Merge
     from rowlake.model.handle import TableHandle
     from rowlake.model.plan import Plan
@@ -52,10 +54,19 @@ def change_rows(
     if not isinstance(operation, (Delete, Update)):
         operation = replace(operation, source=rereadable(operation.source))
     options["properties"] = {**_notes(operation), **(options.get("properties") or {})}
-    with tallied() as tally, refusing_too_complex():
+    with tallied() as tally, _plainly(lookup, operation):
         landed, result = _landed(lookup, operation, arguments, options)
         landed = tidied(landed, lookup.engine, result)
     return landed, with_place(result, tally)
+
+
+def _plainly(
+    lookup: TableLookup, operation: Delete | Update | Merge
+) -> AbstractContextManager[None]:
+    """Return what turns Spark's errors into ours; those of a DELETE point into its condition."""
+    where = operation.where if isinstance(operation, Delete) else None
+    text = where if isinstance(where, str) else ""
+    return run_plainly(lookup.workspace, text, is_condition=True)
 
 
 def _notes(operation: Delete | Update | Merge) -> dict[str, str]:
@@ -122,7 +133,7 @@ def explain_rows(
     """Return the plan of an operation; nothing is written."""
     apart = lookup.apart()
     operation = _placed(apart, operation, options)
-    with refusing_too_complex(), apart.closing:
+    with _plainly(lookup, operation), apart.closing:
         if isinstance(operation, Delete):
             return explain_delete(apart, operation, arguments, options)
         return _changed(apart, operation, arguments, options, explain_change)

@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from rowlake.conditions.pushed import columns_in, pushed_condition
 from rowlake.dml.assigned_columns import stored_text
+from rowlake.dml.generated_columns import texts_of
 from rowlake.dml.merge_by_key import PreparedMerge
 from rowlake.dml.operations import Action, When
 from rowlake.dml.values import spark_types
+from rowlake.model.column_rules import generated_columns, identity_columns
 from rowlake.model.predicate import TRUE
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.prune.bind import bind
@@ -25,16 +27,18 @@ from rowlake.rowlevel.staged import Dealing
 from rowlake.rowlevel.staging import Shape
 from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.sqltext.lexer import quote
+from rowlake.verbs.identity_columns import numbered_frame
 from rowlake.verbs.read import Request, frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowlake.dml.merge_clauses import MergeClause, Merging
+    from rowlake.model.column_rules import Identity
     from rowlake.model.predicate import Predicate
 
 _FILE, _POS = FILE_COLUMN, POS_COLUMN
-_CLAUSE, _PRESENT = "__clause", "__present"
+_CLAUSE, _PRESENT, _NEW = "__clause", "__present", "__new_"
 
 
 def by_join(merging: Merging) -> PreparedMerge:
@@ -54,7 +58,7 @@ def by_join(merging: Merging) -> PreparedMerge:
             clause.when if clause.when is When.NOT_MATCHED else When.MATCHED,
             clause.action,
             flag=f"f{at}",
-            values={each.column.name: staged[each.column.name] for each in clause.assigned},
+            values={name: staged[name] for name in columns if name in clause.columns},
         )
         for at, clause in enumerate(merging.clauses)
     )
@@ -65,14 +69,23 @@ def by_join(merging: Merging) -> PreparedMerge:
         joined.predicate,
         checks_cardinality=merging.checks_cardinality,
         snapshot_id=merging.target.view.snapshot_id,
+        makes_columns=True,
+        identities=_identities(merging),
     )
     shape = Shape(tuple(fields), dealing=Dealing(file_column=_FILE))
     return PreparedMerge(joined.changes(staged), shape, change)
 
 
+def _identities(merging: Merging) -> dict[str, Identity]:
+    """Return the identity columns that inserted rows get new values of."""
+    made = {name for clause in merging.clauses for name in clause.made}
+    found = identity_columns(merging.target.view.schema.arrow)
+    return {name: one for name, one in found.items() if name in made}
+
+
 def _set_columns(merging: Merging) -> list[str]:
     """Return the columns that any clause sets, in the table's order."""
-    found = {each.column.name for clause in merging.clauses for each in clause.assigned}
+    found = {name for clause in merging.clauses for name in clause.columns}
     return [column.name for column in merging.target.columns if column.name in found]
 
 
@@ -153,7 +166,9 @@ class _Joined:
         merging = self.merging
         texts = [t for clause in merging.clauses for each in clause.assigned for t in each.texts]
         types = spark_types(texts, self.run)
-        values = [f"{self._value(name, types)} AS {quote(held)}" for name, held in staged.items()]
+        given = {each.column.name for clause in merging.clauses for each in clause.assigned}
+        held = {name: place for name, place in staged.items() if name in given}
+        values = [f"{self._value(name, types)} AS {quote(place)}" for name, place in held.items()]
         listed = [
             f"{self.t}.{quote(_FILE)} AS {quote(_FILE)}",
             f"{self.t}.{quote(_POS)} AS {quote(_POS)}",
@@ -164,7 +179,33 @@ class _Joined:
         flags = [
             f"{quote(_CLAUSE)} = {at} AS {quote(f'f{at}')}" for at in range(len(merging.clauses))
         ]
-        return frame.selectExpr(quote(_FILE), quote(_POS), *flags, *map(quote, staged.values()))
+        own = [quote(_FILE), quote(_POS)]
+        made = self._made()
+        if not made:
+            return frame.selectExpr(*own, *flags, *map(quote, staged.values()))
+        named = [f"{quote(place)} AS {quote(name)}" for name, place in held.items()]
+        listed = [f"{made.get(name, quote(name))} AS {quote(to)}" for name, to in staged.items()]
+        frame = frame.selectExpr(*own, quote(_CLAUSE), *named)
+        new = {f"{_NEW}{name}": one for name, one in _identities(merging).items()}
+        frame = numbered_frame(frame, new, merging.target.engine)
+        return frame.selectExpr(*own, *flags, *listed)
+
+    def _made(self) -> dict[str, str]:
+        """Return the texts of generated columns: by the clause of each row, made or checked."""
+        target, found = self.merging.target, {}
+        schema = target.view.schema.arrow
+        generated, identities = generated_columns(schema), identity_columns(schema)
+        made = {name: quote(f"{_NEW}{name}") for name in identities} | texts_of(target, ())
+        given = {name: quote(name) for name in identities} | texts_of(target, generated)
+        for name in (*generated, *identities):
+            branches = []
+            for at, clause in enumerate(self.merging.clauses):
+                if name in clause.columns:
+                    text = made[name] if name in clause.made else given[name]
+                    branches.append(f"WHEN {quote(_CLAUSE)} = {at} THEN {text}")
+            if branches:
+                found[name] = f"CASE {' '.join(branches)} END"
+        return found
 
     def _clause_number(self) -> str:
         """Return the number of the first clause for a row; -1 for a match without one."""

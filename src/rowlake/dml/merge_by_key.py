@@ -135,6 +135,8 @@ class PreparedMerge:
 
 def by_key(merging: Merging) -> PreparedMerge | None:
     """Return how to do a MERGE by keys; None where it cannot be done this way."""
+    if _makes_columns(merging):
+        return None
     join = _key_join(merging)
     conditions = [_condition_of(merging, clause) for clause in merging.clauses]
     if join is None or any(condition is None for condition in conditions):
@@ -171,10 +173,17 @@ def by_key(merging: Merging) -> PreparedMerge | None:
         matching,
         bind(join.rest.target, schema),
         checks_cardinality=merging.checks_cardinality,
+        makes_columns=True,
     )
     names = tuple(staged for _, staged in matching.keys)
     shape = Shape(tuple(columns.fields), names, _dealing(merging, matching))
     return PreparedMerge(columns.rows, shape, change)
+
+
+def _makes_columns(merging: Merging) -> bool:
+    """Return whether a clause makes or sets a generated column: Spark computes all of these."""
+    made = {column.name for column in merging.target.columns if column.is_made}
+    return any(clause.columns & made for clause in merging.clauses)
 
 
 def _types(merging: Merging, texts: list[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog.views import keeps_views
 from rowlake.dml.assigned_columns import Assigned, assigned_columns, default_text
+from rowlake.dml.generated_columns import made_by, unset_bases
 from rowlake.dml.join_sides import Side, Sides, refuse_random
 from rowlake.dml.operations import Action, When
 from rowlake.dml.struct_fields import FieldValues, field_values
@@ -19,6 +20,7 @@ from rowlake.errors import InvalidStatementError, SchemaMismatchError
 from rowlake.query.lookup import setting
 from rowlake.sqltext.lexer import Lexer, quote
 from rowlake.sqltext.types import parse_type
+from rowlake.verbs.identity_columns import missing_identities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,12 +36,21 @@ _COERCES = "spark.sql.mergeNestedTypeCoercion.enabled"
 
 @dataclass(frozen=True)
 class MergeClause:
-    """One clause: for which rows, under which condition, which columns get which values."""
+    """One clause: for which rows, under which condition, which columns get which values.
+
+    `made`: generated columns that are computed from what the clause assigns.
+    """
 
     when: When
     action: Action
     condition: str | None
     assigned: tuple[Assigned, ...]
+    made: frozenset[str] = frozenset()
+
+    @property
+    def columns(self) -> set[str]:
+        """The columns that get values."""
+        return {each.column.name for each in self.assigned} | self.made
 
 
 @dataclass(frozen=True)
@@ -223,12 +234,20 @@ def _clause(clause: Clause, target: RowTarget, source: _Source) -> MergeClause:
             f"INSERT of the MERGE into {target.view.name} names a field of a struct: only whole "
             "columns can be inserted."
         )
+    made: frozenset[str] = frozenset()
     if clause.action is Action.INSERT:
+        missing_identities(target.view, [each.column.name for each in found])
         found = _complete(found, target)
+        missing = {column.name for column in target.columns if column.is_made}
+        made = frozenset(missing - {each.column.name for each in found})
+    elif clause.action is Action.UPDATE:
+        concerned = made_by(found, target)
+        found = [*found, *unset_bases(concerned, found, target)]
+        made = frozenset(concerned.keys() - {each.column.name for each in found})
     if any("<" in each.column.type for each in found):
         fills = source.fills(target, clause.action)
         found = [replace(each, fills=fills) for each in found]
-    return MergeClause(clause.when, clause.action, clause.condition, tuple(found))
+    return MergeClause(clause.when, clause.action, clause.condition, tuple(found), made)
 
 
 def _star(clause: Clause, target: RowTarget, source: _Source) -> list[Assigned]:
@@ -247,7 +266,7 @@ def _star(clause: Clause, target: RowTarget, source: _Source) -> list[Assigned]:
             if not inserts:
                 given = source.values(text, alike[0], column, target)
             found.append(Assigned(column, given.values, given.structs))
-        elif not source.evolves:
+        elif not source.evolves and not column.is_made:
             raise InvalidStatementError(
                 f"{clause.action.value} * of the MERGE into {target.view.name} needs every column, "
                 f"and the source has none called {column.name}. Name the columns instead."
@@ -258,7 +277,7 @@ def _star(clause: Clause, target: RowTarget, source: _Source) -> list[Assigned]:
 def _complete(found: list[Assigned], target: RowTarget) -> list[Assigned]:
     given = {each.column.name: each for each in found}
     for column in target.columns:
-        if column.name in given:
+        if column.name in given or column.is_made:
             continue
         if column.required and column.default is None:
             raise SchemaMismatchError(
@@ -267,4 +286,4 @@ def _complete(found: list[Assigned], target: RowTarget) -> list[Assigned]:
                 column=column.name,
             )
         given[column.name] = Assigned(column, {(): default_text(column)})
-    return [given[column.name] for column in target.columns]
+    return [given[column.name] for column in target.columns if column.name in given]

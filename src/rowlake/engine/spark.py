@@ -54,6 +54,7 @@ StreamKernel = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 # Tasks up to this size travel with the function, to every task; larger ones as rows, each to its
 # own task only.
 MAX_SHARED_BYTES = 1024 * 1024
+ADAPTIVE = "spark.sql.adaptive.enabled"
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,7 @@ class Engine:
         job = Job(kernel, _schema_bytes(output))
         if spread is not None:
             df = _mapped(df, _packing(spread), spark_schema(spread.schema))
-            df = _brought_together(df, spread)
+            df = self._brought_together(df, spread)
         frame = _mapped(df, job, _frames_type())
         with bounded_by_rows(self.spark, rows):
             frames = run_job(self.spark, frame.toArrow, label, shown)
@@ -296,10 +297,16 @@ class Engine:
 
         shown = self.progress if progress is None else progress
         schema = spark_schema(spread.schema)
-        df = _brought_together(self._task_frame(_packing(spread), tasks, schema), spread)
+        df = self._brought_together(self._task_frame(_packing(spread), tasks, schema), spread)
         frame = _mapped(df, Job(kernel, _schema_bytes(output)), _frames_type())
         frames = run_job(self.spark, frame.toArrow, label, shown)
         return from_frames(frames, output)
+
+    def _brought_together(self, df: DataFrame, spread: Spread) -> DataFrame:
+        # Adaptive execution sizes the tasks by bytes and splits heavy keys; without it Spark
+        # ignores the hint, and every task would write files of every partition.
+        is_adaptive = (self.setting(ADAPTIVE) or "true").lower() == "true"
+        return df.hint("rebalance", spread.key) if is_adaptive else df.repartition(spread.key)
 
     def regrouped(
         self,
@@ -375,11 +382,8 @@ class Engine:
         """Return an Arrow table as a DataFrame, in Spark's types; starts no session."""
         from rowlake.engine.types import spark_schema
 
-        has_time = self.has_time
-        schema = spark_schema(table.schema, has_time=has_time)
-        presenter = Presenter(table.schema, has_time=has_time)
-        batches = [presenter(batch) for batch in table.to_batches()]
-        shown = pa.Table.from_batches(batches, presenter.schema)
+        schema = spark_schema(table.schema, has_time=self.has_time)
+        shown = self.presented(table)
         if self.may_be_remote and is_remote(self.spark):
             if not table.column_names:
                 return self.spark.range(0).select()
@@ -392,11 +396,29 @@ class Engine:
         self, df: DataFrame, plainly: Callable[[Exception], Exception | None]
     ) -> DataFrame:
         """Return a query's DataFrame that raises what `plainly` makes of Spark's errors."""
-        if is_remote(self.spark):
-            return df
         from rowlake.engine.query_frame import raising_plainly
 
         return raising_plainly(df, plainly)
+
+    def table_frame(
+        self,
+        df: DataFrame,
+        plainly: Callable[[Exception], Exception | None],
+        *,
+        count: Callable[[], int],
+        rows: Callable[[], pa.Table],
+    ) -> DataFrame:
+        """Return a DataFrame that counts and collects by these functions; Connect's as it is."""
+        if is_remote(self.spark) or not df.columns:
+            return df
+        from rowlake.engine.table_frame import Shortcuts, TableFrame
+
+        return TableFrame(df, plainly, Shortcuts(count, lambda: self.presented(rows())))
+
+    def presented(self, table: pa.Table) -> pa.Table:
+        """Return an Arrow table in the types that Spark has."""
+        presenter = Presenter(table.schema, has_time=self.has_time)
+        return pa.Table.from_batches(map(presenter, table.to_batches()), presenter.schema)
 
     def read_parquet(
         self, files: Sequence[str], schema: Schema, history: Iterable[Schema] = ()
@@ -445,11 +467,6 @@ def _mapped(df: DataFrame, job: Job, schema: Any) -> DataFrame:
 
 def _packing(spread: Spread) -> Job:
     return Job(spread.kernel, _schema_bytes(spread.schema), as_is=True)
-
-
-def _brought_together(df: DataFrame, spread: Spread) -> DataFrame:
-    # Adaptive execution sizes the tasks by bytes and splits heavy keys.
-    return df.hint("rebalance", spread.key)
 
 
 @cache

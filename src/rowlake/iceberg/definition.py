@@ -16,9 +16,12 @@ from rowlake.iceberg.schema import (
     schema_from_iceberg,
     schema_from_json,
 )
+from rowlake.model.column_rules import GENERATED_KEY, IDENTITY_KEY
 from rowlake.model.reserved_columns import validate_column_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowlake.catalog.handle import IcebergHandle
     from rowlake.iceberg.refs import Updates
     from rowlake.model.metadata_change import TableDefinition
@@ -60,6 +63,15 @@ def redefining_updates(handle: IcebergHandle, wanted: TableDefinition) -> Update
     )
 
 
+def _refuse_made_columns(schema: Mapping[str, Any]) -> None:
+    for one in schema["fields"]:
+        if GENERATED_KEY in one or IDENTITY_KEY in one:
+            raise UnsupportedFeatureError(
+                f"Cannot make column {one['name']}: Iceberg tables have no generated columns and "
+                "no identity columns."
+            )
+
+
 def iceberg_schema(
     schema: Any, format_version: str, *, known: Schema | None = None, last_id: int = 0
 ) -> Any:
@@ -69,6 +81,7 @@ def iceberg_schema(
     """
     version = _known_version(format_version)
     if isinstance(schema, dict):
+        _refuse_made_columns(schema)
         schema = schema_from_json(schema)
     if hasattr(schema, "find_field"):
         schema = schema_from_iceberg(schema).arrow

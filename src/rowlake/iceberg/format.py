@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rowlake.deferred import deferred
 from rowlake.errors import UnsupportedFeatureError
 from rowlake.model import app_batch
+from rowlake.model.mirror import MIRROR_OF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         listing,
         metadata,
         metadata_tables,
+        mirror,
         name_mapping,
         producer,
         reachable,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
     from rowlake.model.health import MetadataFacts
     from rowlake.model.metadata_change import MetadataChange, TableDefinition
+    from rowlake.model.mirror import MirrorDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
     from rowlake.model.reachable import FileHistory
@@ -64,6 +67,7 @@ else:  # loaded at their first use: a look at a table needs few of them
         listing,
         metadata,
         metadata_tables,
+        mirror,
         name_mapping,
         reachable,
         refs,
@@ -71,7 +75,7 @@ else:  # loaded at their first use: a look at a table needs few of them
     ) = deferred(
         "rowlake.iceberg",
         "alter definition evolve expire file_history history listing metadata metadata_tables "
-        "name_mapping reachable refs producer",
+        "mirror name_mapping reachable refs producer",
     )
 
 
@@ -218,7 +222,12 @@ class IcebergFormat:
         return evolving.evolve(_own(handle), what, change)
 
     def validate_writable(self, handle: TableHandle) -> None:
-        """Refuse a write that the catalog or the transaction would not take."""
+        """Refuse a write that the catalog or the transaction would not take, or a mirror."""
+        if MIRROR_OF in handle.properties:
+            raise UnsupportedFeatureError(
+                f"Cannot write to {handle.name}: it is the mirror of a table of another format. "
+                "Write to that one. Nothing was written."
+            )
         transaction.admit_write(_own(handle))
 
     def name_mapping(self, handle: TableHandle) -> str:
@@ -264,6 +273,32 @@ class IcebergFormat:
     def metadata_facts(self, handle: TableHandle) -> MetadataFacts:
         """Return what the metadata file says of itself and its log."""
         return file_history.metadata_facts(_own(handle))
+
+    def mirror_definition(self, handle: TableHandle) -> MirrorDefinition:
+        """Return what a mirror in another format must know of the table."""
+        return mirror.mirror_definition(_own(handle))
+
+    def find_mirror(self, source: TableHandle) -> TableHandle | None:
+        """Return the mirror whose metadata are in the folder of a table."""
+        return mirror.find_mirror(source)
+
+    def stage_mirror(self, source: TableHandle, definition: MirrorDefinition) -> TableHandle:
+        """Return a new mirror of a table."""
+        return mirror.stage_mirror(source, definition)
+
+    def redefine_mirror(
+        self, mirrored: TableHandle, definition: MirrorDefinition
+    ) -> Updates | None:
+        """Return the updates that make a mirror look like a definition."""
+        return mirror.redefine(_own(mirrored), definition)
+
+    def retire(self, handle: TableHandle, successor: str) -> Updates:
+        """Return what makes a table the mirror of its successor."""
+        return mirror.retire(_own(handle), successor)
+
+    def release_mirror(self, mirrored: TableHandle) -> Updates:
+        """Return the updates that make a mirror a table of its own."""
+        return mirror.release(_own(mirrored))
 
 
 def _own(handle: TableHandle) -> IcebergHandle:

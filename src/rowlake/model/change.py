@@ -81,6 +81,15 @@ class Requirements:
 
 
 @dataclass(frozen=True)
+class MovedMark:
+    """How far an identity column has come by a change; it was at `before` when that was planned."""
+
+    column: str
+    before: int | None
+    after: int
+
+
+@dataclass(frozen=True)
 class Change:
     """Actions + requirements.
 
@@ -94,6 +103,8 @@ class Change:
       (dynamic overwrite).
     - `app_batch`: the batch of a stream that the change is, marked in the same commit.
     - `table_properties`: properties of the table that are set in the same commit.
+    - `moved_marks`: identity columns that the rows added have new values of. The change must not
+      land where another writer has used values since it was planned.
     - `verb`: the operation by the name that users know, for the table's history.
     """
 
@@ -112,6 +123,7 @@ class Change:
     properties: Mapping[str, str] = field(default_factory=dict)
     app_batch: AppBatch | None = None
     table_properties: Mapping[str, str] = field(default_factory=dict)
+    moved_marks: tuple[MovedMark, ...] = ()
     verb: str = ""
 
     __repr__ = redacted_repr

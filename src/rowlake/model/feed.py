@@ -16,6 +16,7 @@ TYPE, ORDINAL, SNAPSHOT, TIMESTAMP = (
 )
 INSERT, DELETE = "insert", "delete"
 PREIMAGE, POSTIMAGE = "update_preimage", "update_postimage"
+CHANGE_TYPES = (INSERT, DELETE, PREIMAGE, POSTIMAGE)
 
 CHANGE_FIELDS = (
     pa.field(TYPE, pa.string(), nullable=False),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
     from rowlake.model.health import MetadataFacts
     from rowlake.model.metadata_change import MetadataChange, TableDefinition
+    from rowlake.model.mirror import MirrorDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
     from rowlake.model.reachable import FileHistory
@@ -40,8 +41,10 @@ class Capabilities:
     """What a table may hold, and so what an operation may write to it.
 
     `exact_bounds`: bounds of numbers and times are values of the file, never rounded outwards.
-    `existing_files`: files that others wrote can join the table. `change_feeds`: its commits tell
-    which rows they changed.
+    `existing_files`: files that others wrote can join the table. `column_ids`: columns keep their
+    field ids in all schemas of the table; else their names identify them. `snapshot_expiry`: old
+    snapshots go when they are expired; without it, the log forgets them by itself, and VACUUM
+    deletes the files that only they needed.
     """
 
     position_deletes: bool = True
@@ -52,10 +55,12 @@ class Capabilities:
     branches: bool = True
     transforms: bool = True
     column_defaults: bool = False
+    check_constraints: bool = False
     manifests: bool = False
     exact_bounds: bool = True
-    change_feeds: bool = True
     existing_files: bool = True
+    column_ids: bool = True
+    snapshot_expiry: bool = True
 
     @property
     def row_level_deletes(self) -> bool:
@@ -136,11 +141,34 @@ class FileAction(enum.Enum):
 
 
 @dataclass(frozen=True)
+class RowChanges:
+    """The files whose rows a commit changed, where the commit itself says all of it.
+
+    - `removed`, `added`: data files; `kept`: those that stay with other deletes;
+    - `deletes_before`, `deletes_after`: all deletes that apply to them, before and after it;
+    - `images`: files of rows that changed, each with its `_change_type`. Where there are any, they
+      have all changes of the commit, and nothing else of it needs to be read.
+    """
+
+    removed: FilesBySpec = field(default_factory=dict)
+    added: FilesBySpec = field(default_factory=dict)
+    kept: FilesBySpec = field(default_factory=dict)
+    deletes_before: FilesBySpec = field(default_factory=dict)
+    deletes_after: FilesBySpec = field(default_factory=dict)
+    images: FilesBySpec = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class LandedCommit:
-    """One commit of a table's history; its files are read when they are asked for."""
+    """One commit of a table's history; its files are read when they are asked for.
+
+    `row_changes` (in the columns of a view) is for formats whose commits say what happened to
+    their files' rows; of others that follows from the files of the snapshots around it.
+    """
 
     snapshot: SnapshotInfo
     read: Callable[[FileAction], FilesBySpec] = field(repr=False)
+    row_changes: Callable[[TableView], RowChanges] | None = field(default=None, repr=False)
 
     @property
     def changes_rows(self) -> bool:
@@ -337,3 +365,32 @@ class Format(Protocol):
 
     def metadata_facts(self, handle: TableHandle) -> MetadataFacts:
         """Return what the metadata says of its own files, for a table's health."""
+
+    def mirror_definition(self, handle: TableHandle) -> MirrorDefinition:
+        """Return what a mirror in another format must know of a table.
+
+        Raises UnsupportedFeatureError for what only this format has.
+        """
+
+    def find_mirror(self, source: TableHandle) -> TableHandle | None:
+        """Return the mirror in this format of a table of another one, None where there is none.
+
+        Raises UnsupportedFeatureError where the folder holds a table that is no mirror of it.
+        """
+
+    def stage_mirror(self, source: TableHandle, definition: MirrorDefinition) -> TableHandle:
+        """Return a new mirror of a table of another format; its first commit creates it."""
+
+    def redefine_mirror(
+        self, mirrored: TableHandle, definition: MirrorDefinition
+    ) -> Payload | None:
+        """Return what makes a mirror look like a definition, None where it does."""
+
+    def release_mirror(self, mirrored: TableHandle) -> Payload:
+        """Return what makes a mirror a table of its own, which can be written."""
+
+    def retire(self, handle: TableHandle, successor: str) -> Payload:
+        """Return what makes a table the mirror of the one, by its uuid, that takes its place.
+
+        It lands only where the table has no newer commit.
+        """

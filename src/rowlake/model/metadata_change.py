@@ -102,6 +102,32 @@ class UnsetProperties:
 
 
 @dataclass(frozen=True)
+class AddConstraint:
+    """Add a CHECK constraint, which all rows of snapshot `checked_at` satisfy."""
+
+    name: str
+    text: str
+    checked_at: int | None
+
+
+@dataclass(frozen=True)
+class DropConstraint:
+    """Drop a CHECK constraint; without `if_exists`, one that is not there is an error."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class MoveMark:
+    """Say how far an identity column has come, as the rows of snapshot `checked_at` show."""
+
+    column: str
+    mark: int
+    checked_at: int | None
+
+
+@dataclass(frozen=True)
 class SetSortOrder:
     """Set the order that new files are written in; none means unsorted."""
 
@@ -167,6 +193,9 @@ MetadataChange: TypeAlias = (
     | FastForward
     | SetProperties
     | UnsetProperties
+    | AddConstraint
+    | DropConstraint
+    | MoveMark
     | SetSortOrder
     | AddSpec
     | AddNameMapping

@@ -28,6 +28,7 @@ POS_COLUMN, POS_COLUMN_ID = "_pos", 2147483645
 DELETED_COLUMN, DELETED_COLUMN_ID = "_deleted", 2147483644
 SPEC_ID_COLUMN, SPEC_ID_COLUMN_ID = "_spec_id", 2147483643
 PARTITION_COLUMN, PARTITION_COLUMN_ID = "_partition", 2147483642
+CHANGE_TYPE_COLUMN, CHANGE_TYPE_COLUMN_ID = "_change_type", 2147483543
 ROW_ID_COLUMN, ROW_ID_COLUMN_ID = "_row_id", 2147483540
 LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID = "_last_updated_sequence_number", 2147483539
 
@@ -37,11 +38,12 @@ class NameMapping:
     """Which names in data files mean which field id: `text` is Iceberg's JSON form.
 
     Holds for files without ids; `over_ids` lets it hold for files that have ids too, whose ids
-    then mean nothing.
+    then mean nothing. `unnumbered` has ids of columns by name that carry none in any file.
     """
 
     text: str
     over_ids: bool = False
+    unnumbered: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def partial_frame(
     named = [partial.column for partial in aggregation.partials if partial.column is not None]
     columns = tuple(dict.fromkeys([*aggregation.group_by, *named]))
     request = Request(columns, aggregation.predicate, exact=True, **at)
-    read = planned(handle, _with_some_column(handle, request), engine)
+    read = planned(handle, with_some_column(handle, request), engine)
     wanted = tuple(Aggregate(p.function, p.column, p.name) for p in aggregation.partials)
     if not aggregation.group_by and aggregation.predicate is None:
         answered = answered_by_metadata(read, wanted, engine)
@@ -50,7 +50,7 @@ def partial_frame(
     )
 
 
-def _with_some_column(handle: TableHandle, request: Request) -> Request:
+def with_some_column(handle: TableHandle, request: Request) -> Request:
     """Add a cheap column to a scan that only counts rows."""
     if request.columns:
         return request

@@ -9,6 +9,7 @@ least the rows of the predicate and at least those columns is what the statement
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rowlake.conditions.reader import ConditionReader
@@ -314,11 +315,13 @@ def table_names_in(tokens: list[Token]) -> Iterator[tuple[list[str], int, int, b
 
     Each with the indexes of its first token and of the one after it, and whether it has an alias.
     """
+    expressions = _common_names(tokens)
     for index in range(len(tokens) - 1):
         if not _expects_table(tokens, index) or not tokens[index + 1].is_name:
             continue
         parts, after = columns_room.dotted_at(tokens, index + 1)
-        if tokens[after].text != "(" and not _is_cte(tokens, parts):
+        is_common = len(parts) == 1 and parts[0].lower() in expressions
+        if tokens[after].text != "(" and not is_common:
             yield parts, index + 1, after, _has_alias(tokens[after])
 
 
@@ -329,14 +332,11 @@ def _expects_table(tokens: list[Token], index: int) -> bool:
     return tokens[index].word in ("FROM", "JOIN")
 
 
-def _is_cte(tokens: list[Token], parts: list[str]) -> bool:
-    """Return True where a common table expression of that name is anywhere in the statement."""
-    if len(parts) > 1:
-        return False
-    return any(
-        token.is_name and token.value.lower() == parts[0].lower() and tokens[index + 1].word == "AS"
-        for index, token in enumerate(tokens[:-1])
-    )
+def _common_names(tokens: list[Token]) -> set[str]:
+    """Return what may be the name of a common table expression, anywhere in the statement."""
+    return {
+        one.value.lower() for one, after in pairwise(tokens) if one.is_name and after.word == "AS"
+    }
 
 
 def _has_alias(token: Token) -> bool:

@@ -1,18 +1,21 @@
 """What Spark refuses as it analyses a statement, as rowlake's errors.
 
-Spark's own errors are kept as the cause. Its positions are offsets in the text that it was given;
-they are passed on only where that is the statement as the user wrote it.
+Spark's own errors are kept as the cause. Its positions are offsets in the text that it was given,
+which rowlake makes of parts of the user's statement: positions are those in the statement, and
+there is none where the part cannot be found in it for sure.
 """
 
 from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rowlake.conditions.column_lookup import no_such_column
 from rowlake.engine.failures import is_spark_error, translated
+from rowlake.engine.parser import parse_error
 from rowlake.engine.quiet import quiet_refusals
 from rowlake.errors import EngineError, InvalidStatementError, RowlakeError, TableNotFoundError
 from rowlake.model.reserved_columns import RESERVED_COLUMNS
@@ -44,6 +47,10 @@ _NEAR = re.compile(r" Did you mean one of the following\? \[(.*?)\]\.")
 _HEAD = 300
 _SAID = 8_000
 _CLASS = re.compile(r"\[([A-Z_]+)[.\]]")
+_CALLED = re.compile(r"\AAn error occurred while calling [\w.]+\.\s*: ")
+# The statement that is being run, as its user wrote it.
+_running: ContextVar[str | None] = ContextVar("rowlake_statement", default=None)
+_is_statement: ContextVar[bool] = ContextVar("rowlake_is_statement", default=False)
 
 
 @contextmanager
@@ -52,9 +59,13 @@ def told_plainly(
 ) -> Iterator[None]:
     """Turn Spark's refusals into rowlake's errors; `moved`: Spark's text is not the user's.
 
-    With `columns` an unknown column is told with the nearest of them: Spark may have been given
-    others than the user knows.
+    Errors show the statement that is being run, where there is one, else the text. With `columns`
+    an unknown column is told with the nearest of them: Spark may have been given others than the
+    user knows.
     """
+    running = _running.get()
+    written = text if running is None else running
+    moved = moved or written != text
     try:
         with quiet_refusals():
             yield
@@ -62,15 +73,15 @@ def told_plainly(
         raise
     except Exception as error:
         if is_too_complex(error):
-            raise _too_complex(text) from error
+            raise _too_complex(written) from error
         if not is_refusal(error):
             raise
         unknown = _COLUMN.search(_beginning(error)) if columns else None
         if unknown is not None:
-            raise no_such_column(_parts(unknown[1]), columns, text) from cause_without_secrets(
-                error
-            )
-        raise _plain(workspace, text, error, moved=moved) from cause_without_secrets(error)
+            place = _place_of_fragment(written, error)
+            said = no_such_column(_parts(unknown[1]), columns, written, place)
+            raise said from cause_without_secrets(error)
+        raise _plain(workspace, written, error, moved=moved) from cause_without_secrets(error)
 
 
 def is_refusal(error: Exception) -> bool:
@@ -128,6 +139,9 @@ def _plain(
     workspace: Workspace | None, text: str, error: Exception, *, moved: bool
 ) -> RowlakeError:
     message = _beginning(error)
+    if moved and workspace and _is_statement.get() and type(error).__name__ == "ParseException":
+        own = parse_error(workspace.spark, text)
+        moved, message = own is None, own or message
     missing = _TABLE.search(message)
     kind = _CLASS.search(message)
     if missing and kind and kind[1] == "TABLE_OR_VIEW_NOT_FOUND":
@@ -155,12 +169,25 @@ def _place_of_fragment(text: str, error: Exception) -> int | None:
     if not found or found[0].contextType().name != "SQL":
         return None
     fragment = str(found[0].fragment()).strip()
-    return text.index(fragment) if fragment and text.count(fragment) == 1 else None
+    if not fragment:
+        return None
+    places = list(re.finditer(rf"(?<!\w){re.escape(fragment)}(?!\w)", text))
+    return places[0].start() if len(places) == 1 else None
 
 
 @contextmanager
-def run_plainly(workspace: Workspace | None, text: str) -> Iterator[None]:
-    """Turn what Spark raises as it runs a statement into rowlake's errors, and log none of it."""
+def run_plainly(
+    workspace: Workspace | None, text: str, *, is_condition: bool = False
+) -> Iterator[None]:
+    """Turn what Spark raises as it runs a statement into rowlake's errors, and log none of it.
+
+    `text` is the statement as its user wrote it, or its condition alone, which may be empty. What
+    runs as part of a statement leaves its errors to the statement.
+    """
+    if _running.get() is not None:
+        yield
+        return
+    token, kind = _running.set(text), _is_statement.set(not is_condition)
     try:
         with quiet_refusals():
             yield
@@ -171,6 +198,9 @@ def run_plainly(workspace: Workspace | None, text: str) -> Iterator[None]:
         if found is None:
             raise
         raise found from cause_without_secrets(error)
+    finally:
+        _running.reset(token)
+        _is_statement.reset(kind)
 
 
 def plain_error(
@@ -190,7 +220,8 @@ def plain_error(
         return meant
     if is_refusal(error):
         return _plain(workspace, text or "", error, moved=True)
-    first = _first_sentence(_beginning(error)) or type(error).__name__
+    said = _CALLED.sub("", _beginning(error).strip())  # py4j's words before those of Java
+    first = _first_sentence(said) or type(error).__name__
     if type(error).__name__ in _OF_ROWS:
         position = None if text is None else _place_of_fragment(text, error)
         return InvalidStatementError(first, statement=text, position=position)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowlake.model.handle import TableHandle
-    from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
 
 SLOTS = 8
@@ -42,14 +41,9 @@ class TableRelation:
         """The columns, in the table's types."""
         return self._view.schema.arrow
 
-    def plan(
-        self, predicate: Predicate | None
-    ) -> tuple[Callable[[Any], Iterable[pa.RecordBatch]], Sequence[Any]]:
-        """Return the scan kernel and its tasks; a predicate that does not fit is left out."""
-        try:
-            read = planned_view(self._view, None, predicate)
-        except InvalidStatementError:
-            read = planned_view(self._view)
+    def plan(self) -> tuple[Callable[[Any], Iterable[pa.RecordBatch]], Sequence[Any]]:
+        """Return the scan kernel and its tasks."""
+        read = planned_view(self._view)
         return scan_kernel, scan_tasks(read.plan, read.context, slots=SLOTS)
 
 

@@ -21,12 +21,14 @@ from rowlake.model.change import Change, Isolation, Operation, Requirements
 from rowlake.model.predicate import TRUE
 from rowlake.model.result import Result
 from rowlake.rowlevel.kernel import change_kernel
+from rowlake.rowlevel.made_columns import validate_made
 from rowlake.rowlevel.new_rows import NewRows
 from rowlake.rowlevel.outcomes import Done
 from rowlake.rowlevel.planning import SETTINGS, Planned, plan_change
 from rowlake.rowlevel.task import OUTCOMES
 from rowlake.rowlevel.tasks import change_tasks, insert_tasks
 from rowlake.storage.files import Storage
+from rowlake.verbs.identity_columns import moved_marks
 from rowlake.verbs.write import skipped_result, view_for_write
 from rowlake.write.kernel import remove_attempt, remove_written
 
@@ -45,8 +47,8 @@ def change_rows(
 ) -> tuple[TableHandle, Result]:
     """Run an operation; replanned with the same staged source when another commit forbids it.
 
-    Not where rows were found by position, or values were read from the table: then it is up to
-    who found or read them to do that again.
+    Not where rows were found by position, or values were read from the table (or are new ones of
+    its identity columns): then it is up to who found or made them to do that again.
     """
     phases, runs = Phases(), []
 
@@ -55,7 +57,8 @@ def change_rows(
         landed, result = _Run(found, engine, change, options, phases).run()
         return landed, replace(result, retries=result.retries + len(runs) - 1)
 
-    if change.matching.position is not None or change.reads_target:
+    is_bound = change.matching.position is not None or bool(change.identities)
+    if is_bound or change.reads_target:
         return run(handle)
     return rerun_on_conflict(handle, run, is_bound=True)
 
@@ -105,6 +108,7 @@ class _Run:
             change = replace(change, staged=change.staged.within_memory())
         self.handle, self.engine, self.change, self.options = handle, engine, change, options
         self.view = view_for_write(handle, options.branch)
+        validate_made(change, self.view)
         self.storage = Storage(self.view.io_properties)
         self.phases = phases or Phases()
 
@@ -217,6 +221,7 @@ class _Run:
             properties={**self._counted(planned, done), **options.properties},
             app_batch=options.app_batch,
             table_properties=self.change.table_properties,
+            moved_marks=moved_marks(data, self.change.identities, view) if done.inserted else (),
         )
 
     def _row_check(self, planned: Planned) -> RowCheck | None:

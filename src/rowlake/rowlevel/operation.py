@@ -19,6 +19,7 @@ from rowlake.rowlevel.task import Matching, TaskClause
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowlake.model.column_rules import Identity
     from rowlake.model.predicate import Predicate
 
 # A task holds a few parts of this size at a time; numbers of split parts lie above all others.
@@ -72,7 +73,10 @@ class RowChange:
       whatever the isolation level;
     - `reads_target`: staged values were read from the target itself, so they hold only as long as
       its rows stay what they are; `reads_everywhere`: not only from the rows that match;
-    - `table_properties`: properties of the table that are set in the same commit.
+    - `table_properties`: properties of the table that are set in the same commit;
+    - `makes_columns`: values of generated and of identity columns are among those of the clauses,
+      checked where users gave them;
+    - `identities`: identity columns that rows to insert have new values of, as they were before.
     """
 
     verb: str
@@ -88,6 +92,8 @@ class RowChange:
     reads_target: bool = False
     reads_everywhere: bool = False
     table_properties: Mapping[str, str] = field(default_factory=dict)
+    makes_columns: bool = False
+    identities: Mapping[str, Identity] = field(default_factory=dict)
 
     @property
     def touches_unmatched(self) -> bool:

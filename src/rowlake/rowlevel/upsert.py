@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.commit.rerun import rerun_on_conflict
-from rowlake.errors import InvalidStatementError, SchemaMismatchError
+from rowlake.errors import InvalidStatementError, SchemaMismatchError, UnsupportedFeatureError
+from rowlake.model.column_rules import generated_columns
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import WRITE_DEFAULT, Schema
 from rowlake.model.values import from_json
@@ -30,6 +31,7 @@ from rowlake.rowlevel.unique import key_order
 from rowlake.sources.column_match import matched_batches, matched_frame, matched_names
 from rowlake.sources.plain_parquet import FileSource
 from rowlake.sources.rows import ArrowSource, names_of, read_if_small, rereadable, source_of
+from rowlake.verbs.made_columns import bases_of, with_made_columns
 from rowlake.verbs.write import is_done, view_for_write
 from rowlake.write.conform import conform
 from rowlake.write.sort import sort_batches
@@ -96,13 +98,18 @@ def _upsert(
         )
     keys = upsert_keys(view, wanted.keys, wanted.on_duplicates)
     source = read_if_small(source_of(rows, engine, view.schema.arrow))
-    given = _given_columns(source, view, keys)
+    first = _given_columns(source, view, keys)
+    made = with_made_columns(source, view, engine)
+    source, view = made.source, made.view
+    given = [name for name, _ in matched_names(names_of(source), view)]
+    kept = _kept_columns(view, keys, first, given) | made.identities.keys()
     with staging(engine, view) as place:
         shape = _shape(view, keys, given)
         staged = place.stage(
             _in_order(source, engine, view, keys, given), shape, progress=options.progress
         )
-        change = replace(_change(view, keys, given, wanted.if_exists), staged=staged)
+        change = _change(view, keys, given, kept, wanted.if_exists)
+        change = replace(change, staged=staged, identities=made.identities)
         return change_rows(handle, engine, change, options)
 
 
@@ -122,6 +129,27 @@ def _given_columns(source: Source, view: TableView, keys: Keys) -> list[str]:
                 column=path[0],
             )
     return given
+
+
+def _kept_columns(view: TableView, keys: Keys, given: list[str], staged: list[str]) -> set[str]:
+    """Return the generated columns that matched rows keep: what they are made of stays.
+
+    Raises UnsupportedFeatureError where only a part of that is given: the rest is in the table.
+    """
+    names = {view.schema.paths[identity][0] for identity in keys.field_ids}
+    kept: set[str] = set()
+    for name, text in generated_columns(view.schema.arrow).items():
+        bases = [base for base in bases_of(text, view.schema) if base not in names]
+        if name in given or name not in staged or not bases:
+            continue
+        lacking = [base for base in bases if base not in given]
+        if lacking and len(lacking) < len(bases):
+            raise UnsupportedFeatureError(
+                f"Cannot upsert into {view.name}: column {name} is generated as ({text}), and the "
+                f"rows lack {', '.join(lacking)}. Give these columns too, or use MERGE."
+            )
+        kept |= {name} if lacking else set()
+    return kept
 
 
 def _shape(view: TableView, keys: Keys, given: list[str]) -> Shape:
@@ -159,10 +187,12 @@ def _is_sorted_here(source: FileSource, engine: Engine) -> bool:
     return engine.is_one_machine and source.size_in_bytes <= _SORTED_BYTES
 
 
-def _change(view: TableView, keys: Keys, given: list[str], if_exists: str) -> RowChange:
+def _change(
+    view: TableView, keys: Keys, given: list[str], kept: set[str], if_exists: str
+) -> RowChange:
     names = [view.schema.paths[identity][0] for identity in keys.field_ids]
     columns: dict[str, str | pa.Array] = {name: name for name in given}
-    changed = {name: name for name in given if name not in names}
+    changed = {name: name for name in given if name not in names and name not in kept}
     clauses = [
         TaskClause(When.NOT_MATCHED, Action.INSERT, values={**defaults_for(view, given), **columns})
     ]
@@ -175,6 +205,7 @@ def _change(view: TableView, keys: Keys, given: list[str], if_exists: str) -> Ro
         skips_unchanged=True,
         rejects_matches=if_exists == _REJECT,
         has_unique_keys=True,
+        makes_columns=True,
     )
 
 

@@ -63,15 +63,27 @@ def with_ids(
 ) -> FileSchema:
     """Return a file's schema with ids; `by_position` is for files without ids and mapping."""
     ids_count = name_mapping is None or not name_mapping.over_ids
+    unnumbered = {} if name_mapping is None else dict(name_mapping.unnumbered)
     if ids_count and any(map(_has_id, found)):
-        return FileSchema(found, inferred=False)
+        return FileSchema(_numbered(found, unnumbered), inferred=False)
     if name_mapping is not None:
-        names = parse_name_mapping(name_mapping.text)
+        known = parse_name_mapping(name_mapping.text).by_name
+        more = {name: (number, NO_NAMES) for name, number in unnumbered.items()}
+        names = Names({**more, **known})
     elif by_position:
         return FileSchema(_positional(found, table), inferred=True)
     else:
         names = names_of(list(table.arrow))
     return FileSchema(pa.schema(_named(list(found), names)), inferred=True)
+
+
+def _numbered(found: pa.Schema, unnumbered: Mapping[str, int]) -> pa.Schema:
+    """Return columns that have no id with the ids of their names."""
+    for place, field in enumerate(found):
+        if field.name in unnumbered and field_id(field) is None:
+            number = str(unnumbered[field.name]).encode()
+            found = found.set(place, field.with_metadata({FIELD_ID: number}))
+    return found
 
 
 def from_orc(schema: pa.Schema) -> pa.Schema:

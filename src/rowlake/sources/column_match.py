@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.errors import SchemaMismatchError, shown
-from rowlake.model.schema import WRITE_DEFAULT
+from rowlake.model.column_rules import is_made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,8 +37,7 @@ def matched_names(names: Sequence[str], view: TableView) -> list[tuple[str, int]
             )
         found[target.name] = index
     for field in view.schema.arrow:
-        has_default = WRITE_DEFAULT in (field.metadata or {})
-        if field.name not in found and not field.nullable and not has_default:
+        if field.name not in found and not field.nullable and not is_made(field):
             raise SchemaMismatchError(
                 f"Column {field.name} of {view.name} is required, and the rows do not have it.",
                 column=field.name,

@@ -8,7 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowlake.model.metadata_change import CreateRef, DropRef, SetProperties, UnsetProperties
+from rowlake.model.metadata_change import (
+    CreateRef,
+    DropConstraint,
+    DropRef,
+    SetProperties,
+    UnsetProperties,
+)
 
 if TYPE_CHECKING:
     from rowlake.sqltext.names import Name
@@ -69,6 +75,21 @@ class AlterColumn:
     comment: str | None = None
     after: str | None = None
     default: str | None = None
+
+
+@dataclass(frozen=True)
+class AddCheck:
+    """ADD CONSTRAINT name CHECK (condition)."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SyncIdentity:
+    """ALTER COLUMN … SYNC IDENTITY."""
+
+    column: Name
 
 
 @dataclass(frozen=True)
@@ -135,6 +156,9 @@ AlterAction = (
     | DropColumns
     | RenameColumn
     | AlterColumn
+    | AddCheck
+    | DropConstraint
+    | SyncIdentity
     | ReplaceColumns
     | SetProperties
     | UnsetProperties

@@ -9,6 +9,8 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from rowlake.errors import InvalidStatementError
+from rowlake.model.column_rules import DEFAULT_KEY, GENERATED_KEY, IDENTITY_KEY
 from rowlake.sqltext.types import Field, List, Map, Primitive, Struct
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def schema_json(
 
 def type_json(found: Type) -> Any:
     """Return the JSON form of one type, ids from 1."""
-    return _type(found, count(1), (), {})
+    return _type(found, count(1), ("",), {})
 
 
 def _struct(
@@ -56,7 +58,20 @@ def _field(
         made["doc"] = field.comment
     if below in defaults:
         made["initial-default"] = made["write-default"] = defaults[below]
-    return made
+    return {**made, **_rules(field, path)}
+
+
+def _rules(field: Field, path: Path) -> dict[str, Any]:
+    """Return how a table makes values of a column; keys that the spec has not."""
+    if path and (field.generated is not None or field.identity is not None):
+        raise InvalidStatementError(
+            f"Field {field.name} of a struct cannot be generated: only columns can."
+        )
+    texts = {DEFAULT_KEY: field.default, GENERATED_KEY: field.generated}
+    found: dict[str, Any] = {key: text for key, text in texts.items() if text is not None}
+    if field.identity is not None:
+        found[IDENTITY_KEY] = field.identity
+    return found
 
 
 def _type(found: Type, ids: Iterator[int], path: Path, defaults: Mapping[Path, Any]) -> Any:

@@ -8,8 +8,9 @@ Spark's text for it. As in Iceberg's Spark tables, `timestamp` is the one with a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from rowlake.model.column_rules import Identity
 from rowlake.sqltext.cursor import Cursor
 from rowlake.sqltext.lexer import TokenKind, quote, string_literal
 from rowlake.sqltext.limits import MAX_TYPE_DEPTH
@@ -24,13 +25,15 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a struct, or one column; `default` is the text of an SQL expression."""
+    """One field of a struct, or one column; `default` and `generated` are texts of expressions."""
 
     name: str
     type: Type
     required: bool = False
     comment: str | None = None
     default: str | None = None
+    generated: str | None = None
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True)
@@ -234,20 +237,57 @@ def _take_struct(cursor: Cursor) -> Struct:
 
 
 def take_field_rest(cursor: Cursor, name: str, *stop_words: str) -> Field:
-    """Take what follows a column's name: type, NOT NULL, COMMENT, DEFAULT, in any order."""
-    found_type = take_type(cursor)
-    required, comment, default = False, None, None
+    """Take what follows a column's name: type, NOT NULL, COMMENT, DEFAULT, …, in any order."""
+    found = Field(name, take_type(cursor))
     while True:
         if cursor.accept("NOT", "NULL"):
-            required = True
+            found = replace(found, required=True)
         elif cursor.accept("NULL"):
-            required = False
+            found = replace(found, required=False)
         elif cursor.accept("COMMENT"):
-            comment = cursor.string("a comment")
+            found = replace(found, comment=cursor.string("a comment"))
         elif cursor.accept("DEFAULT"):
-            default = cursor.skip_expression("COMMENT", "NOT", "FIRST", "AFTER", *stop_words)
+            text = cursor.skip_expression("COMMENT", "NOT", "FIRST", "AFTER", *stop_words)
+            found = replace(found, default=text)
+        elif cursor.accept("GENERATED"):
+            found = _take_generated(cursor, found)
         else:
-            return Field(name, found_type, required, comment, default)
+            return found
+
+
+def _take_generated(cursor: Cursor, found: Field) -> Field:
+    """Take `ALWAYS AS (expression)` or `ALWAYS | BY DEFAULT AS IDENTITY [(…)]`."""
+    by_default = cursor.accept("BY", "DEFAULT")
+    if not by_default:
+        cursor.expect("ALWAYS")
+    cursor.expect("AS")
+    if by_default or cursor.at_words("IDENTITY"):
+        cursor.expect("IDENTITY")
+        return replace(found, identity=_take_identity(cursor, allows_explicit=by_default))
+    return replace(found, generated=cursor.bracketed()[1:-1].strip())
+
+
+def _take_identity(cursor: Cursor, *, allows_explicit: bool) -> Identity:
+    start, step, at = 1, 1, cursor.current
+    if cursor.accept_symbol("("):
+        while not cursor.accept_symbol(")"):
+            if cursor.accept("START", "WITH"):
+                start = _whole(cursor)
+            else:
+                cursor.expect("INCREMENT", "BY")
+                step = _whole(cursor)
+    if not step:
+        cursor.fail("INCREMENT BY is 0: all values would be the same", at)
+    return Identity(start, step, None, allows_explicit)
+
+
+def _whole(cursor: Cursor) -> int:
+    at = cursor.current
+    sign = -1 if cursor.accept_symbol("-") else 1
+    found = sign * cursor.integer()
+    if not -(2**63) <= found < 2**63:
+        cursor.fail(f"{found} does not fit into a BIGINT", at)
+    return found
 
 
 def spark_text(found: Type) -> str:
@@ -266,8 +306,18 @@ def column_text(column: Field) -> str:
     parts = [quote(column.name), ddl_text(column.type)]
     parts += ["NOT NULL"] * column.required
     parts += [f"DEFAULT {column.default}"] if column.default is not None else []
+    if column.generated is not None:
+        parts.append(f"GENERATED ALWAYS AS ({column.generated})")
+    if column.identity is not None:
+        parts.append(identity_clause(column.identity))
     parts += [f"COMMENT {string_literal(column.comment)}"] if column.comment is not None else []
     return " ".join(parts)
+
+
+def identity_clause(found: Identity) -> str:
+    """Return how CREATE TABLE makes a column an identity column."""
+    how = "BY DEFAULT" if found.allows_explicit else "ALWAYS"
+    return f"GENERATED {how} AS IDENTITY (START WITH {found.start} INCREMENT BY {found.step})"
 
 
 def ddl_text(found: Type) -> str:

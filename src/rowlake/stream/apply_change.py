@@ -31,6 +31,7 @@ from rowlake.rowlevel.task import Matching, TaskClause
 from rowlake.rowlevel.unique import key_order
 from rowlake.rowlevel.upsert import dealing_for, defaults_for
 from rowlake.stream.apply_events import filled
+from rowlake.verbs.default_values import with_default_values
 from rowlake.verbs.read import Request, arrow
 from rowlake.verbs.write import overwrite, view_for_write
 from rowlake.write.sort import sort_batches
@@ -105,6 +106,7 @@ def _merged(
     handle: TableHandle, engine: Engine, net: NetChanges, applying: Applying, view: TableView
 ) -> tuple[TableHandle, Result]:
     given = net.rows.column_names
+    view = with_default_values(view, engine, given)
     flags = _flags(net)
     fields = [view.schema.arrow.field(name).with_nullable(True) for name in given]
     fields += [

@@ -22,7 +22,12 @@ from rowlake.errors import InvalidStatementError, UnsupportedFeatureError, shown
 from rowlake.model.feed import CHANGE_COLUMNS, CHANGE_FIELDS, Bounds
 from rowlake.model.predicate import TRUE, And, conjunction, leaves
 from rowlake.model.schema import Schema, field_id
-from rowlake.model.task import ROW_ID_COLUMN, ROW_ID_COLUMN_ID
+from rowlake.model.task import (
+    CHANGE_TYPE_COLUMN,
+    CHANGE_TYPE_COLUMN_ID,
+    ROW_ID_COLUMN,
+    ROW_ID_COLUMN_ID,
+)
 from rowlake.plan.tasks import OPEN_FILE_BYTES, SPLIT_BYTES, pack, task_count
 from rowlake.prune.bind import bind, resolve
 from rowlake.stream.changes_kernel import final_changes, metadata_field, raw_changes, raw_schema
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
     from rowlake.engine.spark import Engine
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
+    from rowlake.model.task import ScanContext
     from rowlake.model.view import TableView
     from rowlake.stream.changes_task import ChangeGroup
 
@@ -152,6 +158,7 @@ def planned(handle: TableHandle, engine: Engine, request: ChangesRequest) -> Pla
             if group.cancels and not (group.removed and group.added)
         ),
         predicate=predicate if request.exact else None,
+        images=not keys and not request.net,
     )
     return PlannedChanges(view.name, context_of(view, how, pruning), groups, how)
 
@@ -175,8 +182,9 @@ def _pairing(
     if net and by_row_id:
         files = (file for group in groups for file in group.files())
         return tuple(identity) if all(file.first_row_id is not None for file in files) else ()
-    inserts = {group.commit.ordinal for group in groups if group.added or group.marked}
-    deletes = {group.commit.ordinal for group in groups if group.removed or group.marked}
+    both = [group.commit.ordinal for group in groups if group.marked or group.images]
+    inserts = {*both, *(group.commit.ordinal for group in groups if group.added)}
+    deletes = {*both, *(group.commit.ordinal for group in groups if group.removed)}
     return tuple(identity) if net or inserts & deletes else ()
 
 
@@ -226,10 +234,25 @@ def context_of(view: TableView, how: Settling, pruning: Predicate) -> ChangeCont
     if how.net or how.unsettled:
         needed = list(view.schema.arrow.names)
     base = replace(scan_context(view), predicate=None if pruning == TRUE else pruning)
+    rows = _projection(view, dict.fromkeys(needed), row_ids)
     return ChangeContext(
-        rows=replace(base, projection=_projection(view, dict.fromkeys(needed), row_ids)),
+        rows=replace(base, projection=rows),
         whole=replace(base, projection=_projection(view, view.schema.arrow.names, row_ids)),
         row_ids=row_ids,
+        images=_of_images(base, rows),
+    )
+
+
+def _of_images(base: ScanContext, rows: Schema) -> ScanContext | None:
+    """Return how files of images are read: the rows, and what happened to each."""
+    if base.name_mapping is None:
+        return None
+    kind = metadata_field(CHANGE_TYPE_COLUMN, pa.string(), CHANGE_TYPE_COLUMN_ID)
+    names = (*base.name_mapping.unnumbered, (CHANGE_TYPE_COLUMN, CHANGE_TYPE_COLUMN_ID))
+    return replace(
+        base,
+        projection=Schema(pa.schema([*rows.arrow, kind]), rows.schema_id),
+        name_mapping=replace(base.name_mapping, unnumbered=names),
     )
 
 

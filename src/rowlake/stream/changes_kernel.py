@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from rowlake.model.feed import CHANGE_FIELDS, DELETE, INSERT
+from rowlake.errors import CorruptTableError, InternalError
+from rowlake.model.feed import CHANGE_FIELDS, CHANGE_TYPES, DELETE, INSERT
 from rowlake.model.schema import FIELD_ID, Schema
 from rowlake.model.task import (
+    CHANGE_TYPE_COLUMN,
     LAST_UPDATED_COLUMN,
     LAST_UPDATED_COLUMN_ID,
     POS_COLUMN,
@@ -29,7 +32,7 @@ from rowlake.scan.kernel import picked_rows, scan_kernel
 from rowlake.storage.files import Storage
 from rowlake.stream.changes_codes import row_codes
 from rowlake.stream.changes_hits import changed_positions
-from rowlake.stream.changes_settle import Settling, cancelled, chosen
+from rowlake.stream.changes_settle import Settling, cancelled, chosen, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -72,7 +75,7 @@ def raw_changes(task: ChangeTask) -> Batches:
 def final_changes(how: Settling, task: ChangeTask) -> Batches:
     """Yield changes that need no other rows to be settled."""
     for batch in raw_changes(task):
-        yield from chosen(pa.Table.from_batches([batch]), how).to_batches()
+        yield from chosen(plain(pa.Table.from_batches([batch]), how), how).to_batches()
 
 
 def _group_changes(context: ChangeContext, group: ChangeGroup) -> Batches:
@@ -84,10 +87,27 @@ def _group_changes(context: ChangeContext, group: ChangeGroup) -> Batches:
         for files, kind in ((group.removed, DELETE), (group.added, INSERT)):
             batches = scan_kernel(ScanTask(how, files)) if files else iter(())
             yield from _described(context, batches, kind, group)
+    if group.images:
+        yield from _images(context, group)
     storage = Storage(context.rows.io_properties)
     for marked in group.marked:
         for file, positions, kind in changed_positions(context.rows, marked, storage):
             yield from _described(context, picked_rows(context.rows, file, positions), kind, group)
+
+
+def _images(context: ChangeContext, group: ChangeGroup) -> Batches:
+    """Yield the rows of files that say of each row what happened to it."""
+    if context.images is None:
+        raise InternalError("a change feed has no context for images")
+    for batch in scan_kernel(ScanTask(context.images, group.images)):
+        kinds = batch.column(CHANGE_TYPE_COLUMN)
+        for kind in pc.unique(kinds).to_pylist():
+            if kind not in CHANGE_TYPES:
+                raise CorruptTableError(
+                    group.images[0].location, f"it has a change of the unknown type {kind!r}"
+                )
+            rows = batch.filter(pc.equal(kinds, kind))
+            yield from _described(context, [rows], kind, group)
 
 
 # --- rewrites
@@ -187,7 +207,7 @@ def _described(
     for batch in batches:
         if batch.num_rows:
             columns = [batch.column(name) for name in context.names]
-            if context.row_ids and group.cancels and not group.has_row_ids:
+            if context.row_ids and not group.has_row_ids and (group.cancels or group.images):
                 columns[-1] = pa.nulls(batch.num_rows, pa.int64())
             columns += _constants(group.commit, kind, batch.num_rows)
             yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -5,7 +5,8 @@ hold changes: added ones (their live rows are inserts), removed ones (the rows t
 are deletes), and those that stayed while deletes that apply to them came or went. Deletes are
 matched with files by the sequence-number rules of `plan.delete_index`, before and after the commit;
 files that a predicate rules out are left out. Data files of the whole table are listed only where
-a commit added or removed deletes, and only those are opened that the deletes can touch.
+a commit added or removed deletes, and only those are opened that the deletes can touch. A commit
+that says itself what happened to its rows (`RowChanges`) needs no listing.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rowlake.engine.spark import Engine
-    from rowlake.model.format import FileListing, FilesBySpec, LandedCommit
+    from rowlake.model.format import FileListing, FilesBySpec, LandedCommit, RowChanges
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
     from rowlake.model.task import FileTask
@@ -55,7 +56,8 @@ GROUP_BYTES = 256 * 1024 * 1024
 class ChangePlanner:
     """Plans the commits of a span; the predicate is bound to the schema of its end.
 
-    Files that may share rows are in one group up to `group_bytes` (default `GROUP_BYTES`).
+    Files that may share rows are in one group up to `group_bytes` (default `GROUP_BYTES`). Without
+    `images` files of images are passed over: the rows are read from the table's own files.
     """
 
     handle: TableHandle
@@ -63,6 +65,7 @@ class ChangePlanner:
     predicate: Predicate
     engine: Engine | None = None
     group_bytes: int | None = None
+    images: bool = True
 
     def groups(self) -> Iterator[ChangeGroup]:
         """Yield the groups of all commits."""
@@ -80,6 +83,14 @@ class ChangePlanner:
         (groups that have both), then added files. So a row that an update moved is deleted first.
         """
         return _CommitPlan(self, commit, _mark(ordinal, commit.snapshot)).groups()
+
+    def removes_rows(self, commit: LandedCommit) -> bool:
+        """Return whether a commit removed data files, or added deletes."""
+        if commit.row_changes is not None:
+            own = commit.row_changes(self.span.end)
+            return bool(own.removed or own.kept)
+        actions = (FileAction.REMOVED_DATA, FileAction.ADDED_DELETES)
+        return any(commit.read(action) for action in actions)
 
     def whole(self, snapshot: SnapshotInfo, ordinal: int) -> Iterator[ChangeGroup]:
         """Yield all rows of a snapshot as inserts, always in the same order."""
@@ -115,6 +126,9 @@ class _CommitPlan:
     mark: CommitMark
 
     def groups(self) -> Iterator[ChangeGroup]:
+        if self._own is not None and self._own.images and self.planner.images:
+            yield from self._images(self._own.images)
+            return
         for before, after in self._marked():
             yield ChangeGroup(self.mark, marked=(MarkedFile(before, after),))
         removed = self._plan(FileAction.REMOVED_DATA)
@@ -124,17 +138,37 @@ class _CommitPlan:
         else:
             yield from self._plain(removed, added)
 
+    @cached_property
+    def _own(self) -> RowChanges | None:
+        """What the commit itself says of the rows that it changed."""
+        read = self.commit.row_changes
+        return None if read is None else read(self.planner.span.end)
+
+    def _images(self, files: FilesBySpec) -> Iterator[ChangeGroup]:
+        """Yield files of images; they have no deletes, and their bounds are not known."""
+        plan = self._with_deletes(self.after, self._pruned(files), None)
+        for spec_id in plan.data:
+            for file in whole_files(plan, spec_id):
+                yield ChangeGroup(self.mark, images=(file,))
+
     # --- added and removed files
 
     def _plan(self, action: FileAction) -> FilePlan:
         """Return files that the commit added or removed, with the deletes of their time."""
-        data = self._pruned(self.commit.read(action))
+        data = self._pruned(self._files(action))
         if action is FileAction.REMOVED_DATA:
             return self._with_deletes(self.before, data, self._index_before if data else None)
         return self._with_deletes(self.after, data, self._index_of_added(data))
 
+    def _files(self, action: FileAction) -> FilesBySpec:
+        if self._own is None:
+            return self.commit.read(action)
+        return self._own.removed if action is FileAction.REMOVED_DATA else self._own.added
+
     def _index_of_added(self, data: FilesBySpec) -> DeleteIndex | None:
         """Return what may delete from added files: only the commit's own deletes are as new."""
+        if self._own is not None:
+            return self._index_after
         number = self.commit.snapshot.sequence_number
         oldest = [pc.min(table["data_sequence_number"]).as_py() for table in data.values()]
         if any(each is not None and each < number for each in oldest):
@@ -174,7 +208,7 @@ class _CommitPlan:
 
     def _marked(self) -> Iterator[tuple[FileTask, FileTask]]:
         """Yield files whose deletes changed, as they were before and after."""
-        if not (self._came or self._went) or self.commit.snapshot.parent_id is None:
+        if not self._has_marked:
             return
         for spec_id, data in self._touched().items():
             before = self._with_deletes(self.before, {spec_id: data}, self._index_before)
@@ -182,8 +216,16 @@ class _CommitPlan:
             pairs = zip(whole_files(before, spec_id), whole_files(after, spec_id), strict=True)
             yield from (pair for pair in pairs if pair[0].deletes != pair[1].deletes)
 
+    @property
+    def _has_marked(self) -> bool:
+        if self._own is not None:
+            return bool(self._own.kept)
+        return bool(self._came or self._went) and self.commit.snapshot.parent_id is not None
+
     def _touched(self) -> dict[int, pa.Table]:
         """Return the files that stay and that new or removed deletes may apply to."""
+        if self._own is not None:
+            return self._pruned(self._own.kept)
         gone = pa.array(
             [
                 location
@@ -236,10 +278,14 @@ class _CommitPlan:
 
     @cached_property
     def _index_before(self) -> DeleteIndex:
+        if self._own is not None:
+            return self._index(self._own.deletes_before)
         return self._index(self._listing_before.deletes(DELETE_COLUMNS))
 
     @cached_property
     def _index_after(self) -> DeleteIndex:
+        if self._own is not None:
+            return self._index(self._own.deletes_after)
         return self._index(self.planner.listing(self.after).deletes(DELETE_COLUMNS))
 
     def _index(self, deletes: Mapping[int, pa.Table]) -> DeleteIndex:

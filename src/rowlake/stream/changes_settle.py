@@ -1,9 +1,9 @@
 """Raw changes -> changes as users see them.
 
-Comes in: raw changes (`insert` and `delete` alone) that hold all rows of whatever keys or row ids
-they have. Goes out: updates as pairs, one change of a row or key where only the net result counts,
-and the columns that were asked for. Nothing is looked up elsewhere, so any part of a feed that has
-all rows of its keys can be settled alone.
+Comes in: raw changes (`insert`, `delete`, and images that a commit states) that hold all rows of
+whatever keys or row ids they have. Goes out: updates as pairs, one change of a row or key where
+only the net result counts, and the columns that were asked for. Nothing is looked up elsewhere, so
+any part of a feed that has all rows of its keys can be settled alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from rowlake.model.feed import (
     CHANGE_COLUMNS,
     DELETE,
+    INSERT,
     ORDINAL,
     POSTIMAGE,
     PREIMAGE,
@@ -48,7 +49,9 @@ class Settling:
       nothing); none: nothing is paired;
     - `net`: only what is left over the whole span comes out;
     - `unsettled`: ordinals of commits whose carried-over rows have not cancelled out yet;
-    - `predicate`: bound; rows of either image for which it is not TRUE are left out.
+    - `predicate`: bound; rows of either image for which it is not TRUE are left out;
+    - `images`: changes that came as images of an update stay so; else they are deletes and inserts,
+      as far as keys do not pair them.
     """
 
     output: tuple[str, ...]
@@ -56,6 +59,7 @@ class Settling:
     net: bool = False
     unsettled: frozenset[int] = frozenset()
     predicate: Predicate | None = None
+    images: bool = False
 
     @property
     def by_row_id(self) -> bool:
@@ -72,6 +76,7 @@ def settled(raw: pa.Table, how: Settling) -> pa.Table:
     """Return the changes that raw ones amount to, by commit, the images of an update in a row."""
     if not raw.num_rows:
         return chosen(raw, how)
+    raw = plain(raw, how)
     order = np.lexsort((~_is_delete(raw), _ordinals(raw)))
     table = raw.take(pa.array(order)).combine_chunks()
     if how.net or how.unsettled:
@@ -79,6 +84,18 @@ def settled(raw: pa.Table, how: Settling) -> pa.Table:
     if how.keys:
         table = _paired(table, how)
     return chosen(table, how)
+
+
+def plain(raw: pa.Table, how: Settling) -> pa.Table:
+    """Return images as deletes and inserts where they must not stay images."""
+    if how.images or not pc.any(_is_image(raw)).as_py():
+        return raw
+    types = pc.if_else(pa.array(_is_delete(raw)), DELETE, INSERT)
+    return _with(raw, TYPE, types)
+
+
+def _is_image(table: pa.Table) -> pa.ChunkedArray:
+    return pc.is_in(table[TYPE], value_set=pa.array([PREIMAGE, POSTIMAGE]))
 
 
 def chosen(table: pa.Table, how: Settling) -> pa.Table:
@@ -171,7 +188,8 @@ def at_path(table: pa.Table, path: tuple[str, ...]) -> pa.Array:
 
 
 def _is_delete(table: pa.Table) -> Flags:
-    return np.asarray(one_array(pc.equal(table[TYPE], DELETE))).astype(np.bool_)
+    found = pc.is_in(table[TYPE], value_set=pa.array([DELETE, PREIMAGE]))
+    return np.asarray(one_array(found)).astype(np.bool_)
 
 
 def _ordinals(table: pa.Table) -> Numbers:

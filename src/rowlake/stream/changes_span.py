@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
+from rowlake.errors import InvalidStatementError
 
 if TYPE_CHECKING:
     from rowlake.model.feed import Bounds
@@ -36,28 +36,18 @@ class Span:
         return self.end.at(snapshot)
 
 
-def validate_feed(handle: TableHandle) -> None:
-    """Refuse a table of whose format commits do not say yet which rows they deleted anew."""
-    if not handle.can.change_feeds:
-        raise UnsupportedFeatureError(
-            f"Cannot tell what changed in {handle.name}: rowlake has no change feeds of "
-            f"{handle.format.name} tables yet. Compare two versions (VERSION AS OF) instead."
-        )
-
-
 def span_of(handle: TableHandle, bounds: Bounds) -> Span:
     """Return the commits between two snapshots or times.
 
     Raises InvalidStatementError where a snapshot has expired, or the start is no ancestor of the
     end.
     """
-    validate_feed(handle)
     end = end_view(handle, bounds)
     if end.snapshot is None:
         if bounds.start is not None:
             raise _unknown(handle, bounds.start, "start")
         return Span(end)
-    line = list(handle.ancestors(end.snapshot_id))
+    line = _line_of(handle, end.snapshot_id, bounds)
     start = _start_of(handle, bounds, line)
     first = line[-1] if start is None else None
     since = line[-1].snapshot_id if start is None else start
@@ -83,6 +73,17 @@ def end_view(handle: TableHandle, bounds: Bounds) -> TableView:
         if snapshot.timestamp_ms <= bounds.end_ms:
             return handle.view(snapshot_id=snapshot.snapshot_id)
     return head.at(None)
+
+
+def _line_of(handle: TableHandle, end: int | None, bounds: Bounds) -> list[SnapshotInfo]:
+    """Return the end and its ancestors, newest first, as far as the start."""
+    line = []
+    for snapshot in handle.ancestors(end):
+        line.append(snapshot)
+        is_before = bounds.start_ms is not None and snapshot.timestamp_ms <= bounds.start_ms
+        if is_before or snapshot.snapshot_id == bounds.start:
+            break
+    return line
 
 
 def _start_of(handle: TableHandle, bounds: Bounds, line: list[SnapshotInfo]) -> int | None:

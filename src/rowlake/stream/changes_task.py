@@ -34,7 +34,8 @@ class ChangeGroup:
 
     - `removed` and `added` have the deletes that applied to them before and after the commit;
     - `cancels`: rows of both sides may be the same ones, carried over;
-    - `has_row_ids`: each row of both sides has a row id.
+    - `has_row_ids`: each row of both sides has a row id;
+    - `images`: files of changed rows, each with its `_change_type`.
     """
 
     commit: CommitMark
@@ -43,10 +44,11 @@ class ChangeGroup:
     marked: tuple[MarkedFile, ...] = ()
     cancels: bool = False
     has_row_ids: bool = False
+    images: tuple[FileTask, ...] = ()
 
     def files(self) -> Iterator[FileTask]:
         """Yield every file to open."""
-        yield from (*self.removed, *self.added)
+        yield from (*self.removed, *self.added, *self.images)
         yield from (each.before for each in self.marked)
 
     @property
@@ -61,12 +63,14 @@ class ChangeContext:
 
     - `rows`: how rows that are surely changes are read: the columns that are needed of them;
     - `whole`: how rows are read that must be compared: all columns, first and in their order;
-    - `row_ids`: the raw rows have `_row_id`, the last column of both.
+    - `row_ids`: the raw rows have `_row_id`, the last column of both;
+    - `images`: how files of images are read: as `rows`, then `_change_type`.
     """
 
     rows: ScanContext
     whole: ScanContext
     row_ids: bool = False
+    images: ScanContext | None = None
 
     @property
     def names(self) -> list[str]:

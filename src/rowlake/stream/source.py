@@ -23,10 +23,9 @@ import pyarrow as pa
 
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError, shown
 from rowlake.model.feed import CHANGE_FIELDS
-from rowlake.model.format import FileAction
 from rowlake.model.handle import MAIN
 from rowlake.model.predicate import TRUE
-from rowlake.model.schema import field_id
+from rowlake.model.schema import Schema, field_id
 from rowlake.model.task import ScanTask
 from rowlake.query.relation import SLOTS, table_of_options
 from rowlake.scan.kernel import scan_kernel
@@ -34,7 +33,7 @@ from rowlake.stream.changes import PlannedChanges, context_of, validate_names
 from rowlake.stream.changes_kernel import final_changes
 from rowlake.stream.changes_plan import ChangePlanner
 from rowlake.stream.changes_settle import Settling
-from rowlake.stream.changes_span import Span, validate_feed
+from rowlake.stream.changes_span import Span
 from rowlake.stream.source_offset import ALL, NO_SNAPSHOT, Offset
 from rowlake.stream.source_options import (
     EARLIEST,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
     from rowlake.model.format import LandedCommit
     from rowlake.model.handle import TableHandle
-    from rowlake.model.schema import Schema
     from rowlake.model.view import SnapshotInfo, TableView
     from rowlake.stream.changes_task import ChangeGroup
 
@@ -61,7 +59,6 @@ _WHOLE_GROUPS = 1 << 62
 def stream_of(defaults: Mapping[str, str], options: Mapping[str, str]) -> TableStream:
     """Return the stream that options name; `defaults` are the lake's own."""
     handle, given = table_of_options(defaults, options)
-    validate_feed(handle)
     branch = given.get("branch", MAIN)
     schema = handle.view(ref=branch).schema
     return TableStream(handle, branch, schema, given)
@@ -138,7 +135,7 @@ class TableStream:
         for at, groups in self._after(start):
             for number, unit in _units(groups, max(at.index, 0)):
                 held = [file for group in unit for file in group.files()]
-                size = (len(held), sum(file.record_count for file in held))
+                size = (len(held), sum(file.record_count or 0 for file in held))
                 over = [
                     most is not None and taken[place] + size[place] > most
                     for place, most in enumerate((files, rows))
@@ -163,7 +160,7 @@ class TableStream:
         self._validate_schema()
         groups = list(self._between(first, last))
         how = Settling(tuple(self.rows.arrow.names))
-        view = replace(self._view, schema=self.rows)
+        view = replace(self._view, schema=self._rows_now)
         made = PlannedChanges(self.handle.name, context_of(view, how, TRUE), tuple(groups), how)
         tasks = made.tasks(SLOTS)
         if self.has_changes:
@@ -188,7 +185,7 @@ class TableStream:
         planner = self._planner
         if start.index != ALL:
             yield start, self._groups(planner, start)
-        since = start.snapshot or None
+        since = None if start.snapshot == NO_SNAPSHOT else start.snapshot
         commits = self.handle.format.commits_since(self.handle, self.branch, since)
         if commits is None:
             raise self._broken(start.snapshot)
@@ -209,9 +206,7 @@ class TableStream:
         snapshot = commit.snapshot
         if not commit.changes_rows:
             return []
-        if not self.has_changes and any(
-            commit.read(action) for action in (FileAction.REMOVED_DATA, FileAction.ADDED_DELETES)
-        ):
+        if not self.has_changes and planner.removes_rows(commit):
             raise UnsupportedFeatureError(
                 f"Cannot stream {self.handle.name}: snapshot {snapshot.snapshot_id} "
                 f"({snapshot.operation}) deletes or updates rows, and this stream has added rows "
@@ -226,7 +221,13 @@ class TableStream:
     @property
     def _planner(self) -> ChangePlanner:
         validate_names(self._view)
-        return ChangePlanner(self.handle, Span(self._view), TRUE, group_bytes=_WHOLE_GROUPS)
+        return ChangePlanner(
+            self.handle,
+            Span(self._view),
+            TRUE,
+            group_bytes=_WHOLE_GROUPS,
+            images=self.has_changes,
+        )
 
     # --- what may have happened to the table meanwhile
 
@@ -257,13 +258,27 @@ class TableStream:
             "or from a snapshot that is kept; keep snapshots longer than the query may be down."
         )
 
+    @property
+    def _rows_now(self) -> Schema:
+        """The columns that rows come in, with the field ids that they have now."""
+        if self.handle.can.column_ids:
+            return self.rows
+        now = self._view.schema
+        fields = [now.find((name,), case_sensitive=True) for name in self.rows.arrow.names]
+        return Schema(pa.schema([each for each in fields if each is not None]), now.schema_id)
+
+    def _found_now(self, column: pa.Field) -> pa.Field | None:
+        now = self._view.schema
+        if self.handle.can.column_ids:
+            return now.by_id.get(field_id(column) or -1)
+        return now.find((column.name,), case_sensitive=True)
+
     def _validate_schema(self) -> None:
         """Refuse to read on where a column is gone or has another type."""
-        now = self._view.schema.by_id
         changed = [
             each.name
             for each in self.rows.arrow
-            if (found := now.get(field_id(each) or -1)) is None or found.type != each.type
+            if (found := self._found_now(each)) is None or found.type != each.type
         ]
         if changed:
             raise InvalidStatementError(

@@ -11,7 +11,7 @@ from typing import Any
 from rowlake.errors import InvalidStatementError
 
 ALL = -1
-NO_SNAPSHOT = 0
+NO_SNAPSHOT = -1  # 0 is the first version of some tables
 
 
 @dataclass(frozen=True)

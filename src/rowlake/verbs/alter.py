@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.commit.metadata import commit_metadata
 from rowlake.commit.phases import Phase, reached
 from rowlake.commit.rerun import rerun_on_conflict
+from rowlake.model.following import has_landed
 from rowlake.model.metadata_change import SetProperties, SetSortOrder, UnsetProperties
 from rowlake.write.property_rules import validate_settable, validate_unsettable
 
@@ -55,4 +56,6 @@ def _evolved(handle: TableHandle, what: str, change: Callable[[Any], None]) -> T
 
         return newest.format.evolve(newest, what, build)
 
-    return rerun_on_conflict(handle, run)
+    landed = rerun_on_conflict(handle, run)
+    has_landed(landed)
+    return landed

@@ -51,7 +51,7 @@ def create_table_as(
     view = staged.view()
     with phases.phase("write"):
         written = write_rows(view, engine, rows, WriteOptions())
-    if not written.num_rows:
+    if not written.files.num_rows:
         made = create_table(catalog, identifier, definition, replace=known)
         return made, Result("create", seconds=phases.total, phases=phases.seconds)
 
@@ -63,7 +63,7 @@ def create_table_as(
             )
         return payload
 
-    change = Change(Operation.APPEND, added_data=written)
+    change = Change(Operation.APPEND, added_data=written.files, moved_marks=written.moved_marks)
     storage = Storage(view.io_properties)
     landed, result = committed_result(
         handle, change, storage, "create", phases, first=first if known else None

@@ -17,9 +17,11 @@ import pyarrow.compute as pc
 
 from rowlake.commit.batches import has_landed
 from rowlake.commit.outcome import Phases, commit_or_raise
+from rowlake.commit.rerun import rerun_on_conflict
 from rowlake.engine.spark import Spread
 from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.model.change import Change, Isolation, Operation, Requirements, no_files
+from rowlake.model.column_rules import identity_columns
 from rowlake.model.files import WRITTEN_FILES
 from rowlake.model.predicate import TRUE
 from rowlake.model.properties import validate_no_secrets
@@ -27,8 +29,10 @@ from rowlake.model.result import Result
 from rowlake.secrets import redacted_repr
 from rowlake.sources.column_match import matched_batches, matched_frame, matched_names
 from rowlake.sources.plain_parquet import FileSource
-from rowlake.sources.rows import ArrowSource, source_of
+from rowlake.sources.rows import ArrowSource, rereadable, source_of
 from rowlake.storage.files import Storage
+from rowlake.verbs.identity_columns import moved_marks
+from rowlake.verbs.made_columns import with_made_columns
 from rowlake.verbs.row_rules import with_rules
 from rowlake.write.context import write_context
 from rowlake.write.distribution import Kind, choose_distribution
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
 
     from rowlake.engine.spark import Engine
     from rowlake.model.app_batch import AppBatch
+    from rowlake.model.change import MovedMark
     from rowlake.model.format import Payload
     from rowlake.model.handle import TableHandle
     from rowlake.model.predicate import Predicate
@@ -72,20 +77,38 @@ class WriteOptions:
         validate_no_secrets(self.properties, of="snapshot property")
 
 
+@dataclass(frozen=True)
+class RowsWritten:
+    """Data files that hold rows, and how far identity columns have come by them."""
+
+    files: pa.Table
+    moved_marks: tuple[MovedMark, ...] = ()
+
+
 def append(
     handle: TableHandle, engine: Engine, rows: Any, options: WriteOptions
 ) -> tuple[TableHandle, Result]:
     """Add rows; an empty input commits nothing, unless it is a batch of a stream."""
+    if not identity_columns(handle.view().schema.arrow):
+        return _append(handle, engine, rows, options)
+    held = rereadable(rows)
+    return rerun_on_conflict(handle, lambda found: _append(found, engine, held, options))
+
+
+def _append(
+    handle: TableHandle, engine: Engine, rows: Any, options: WriteOptions
+) -> tuple[TableHandle, Result]:
     phases = Phases()
     view = view_for_write(handle, options.branch)
     storage = Storage(view.io_properties)
     with phases.phase("write"):
         written = write_rows(view, engine, rows, options)
-    if not written.num_rows and options.app_batch is None:
+    if not written.files.num_rows and options.app_batch is None:
         return handle, Result("append", seconds=phases.total, phases=phases.seconds)
     change = Change(
         Operation.APPEND,
-        added_data=written,
+        added_data=written.files,
+        moved_marks=written.moved_marks,
         branch=options.branch,
         stage_only=options.stage_only,
         properties=options.properties,
@@ -108,6 +131,23 @@ def overwrite(
     `dynamic` replaces the partitions that the new rows fall into. A filter must select whole
     files: rows of the rest of a file would be lost otherwise.
     """
+    if not identity_columns(handle.view().schema.arrow):
+        return _overwrite(handle, engine, rows, options, where, dynamic=dynamic)
+    held = rereadable(rows)
+    return rerun_on_conflict(
+        handle, lambda found: _overwrite(found, engine, held, options, where, dynamic=dynamic)
+    )
+
+
+def _overwrite(
+    handle: TableHandle,
+    engine: Engine,
+    rows: Any,
+    options: WriteOptions,
+    where: Predicate | None,
+    *,
+    dynamic: bool,
+) -> tuple[TableHandle, Result]:
     phases = Phases()
     view = view_for_write(handle, options.branch)
     storage = Storage(view.io_properties)
@@ -115,13 +155,14 @@ def overwrite(
         written = write_rows(view, engine, rows, options)
     change = Change(
         Operation.OVERWRITE,
-        added_data=written,
+        added_data=written.files,
+        moved_marks=written.moved_marks,
         branch=options.branch,
         stage_only=options.stage_only,
         properties=options.properties,
         app_batch=options.app_batch,
     )
-    replaced = _replaced_partitions(written) if dynamic else frozenset()
+    replaced = _replaced_partitions(written.files) if dynamic else frozenset()
     if dynamic and not replaced and options.app_batch is None:
         return handle, Result("overwrite", seconds=phases.total, phases=phases.seconds)
     if dynamic:
@@ -167,6 +208,7 @@ def _replacing(
     return Change(
         operation=change.operation,
         added_data=change.added_data,
+        moved_marks=change.moved_marks,
         remove_where=where,
         replaced_partitions=partitions,
         requirements=Requirements(
@@ -208,9 +250,19 @@ def view_for_write(handle: TableHandle, branch: str) -> TableView:
     return with_rules(handle.view(ref=branch if ref else None))
 
 
-def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions) -> pa.Table:
-    """Write rows as data files of the table; return them as `WRITTEN_FILES`."""
-    source: Source = source_of(rows, engine, view.schema.arrow)
+def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions) -> RowsWritten:
+    """Write rows as data files of the table, with all columns that the table makes."""
+    made = with_made_columns(source_of(rows, engine, view.schema.arrow), view, engine)
+    files = _write_made(made.view, engine, made.source, options)
+    try:
+        return RowsWritten(files, moved_marks(files, made.identities, made.view))
+    except BaseException:
+        Storage(view.io_properties).delete(files["location"].to_pylist())
+        raise
+
+
+def _write_made(view: TableView, engine: Engine, source: Source, options: WriteOptions) -> pa.Table:
+    """Write rows that have all their columns; return the files as `WRITTEN_FILES`."""
     is_sorted = bool(view.sort_order.fields)
     context = write_context(
         view, operation_id=str(uuid.uuid4()), sort="local" if is_sorted else "none"

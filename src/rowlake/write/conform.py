@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowlake.errors import SchemaMismatchError, shown
+from rowlake.errors import SchemaMismatchError, UnsupportedFeatureError, shown
+from rowlake.model.column_rules import is_unmade
 from rowlake.model.schema import WRITE_DEFAULT, children, type_name
 from rowlake.model.values import from_json
 from rowlake.write.casts import cast_exactly, decoded
@@ -84,8 +85,13 @@ def _of(path: Path) -> str:
 
 def _missing(wanted: pa.Field, length: int, path: Path) -> pa.Array:
     default = (wanted.metadata or {}).get(WRITE_DEFAULT)
-    if default is not None:
+    if default not in (None, b"null"):
         return pa.repeat(from_json(default.decode(), wanted), length).cast(wanted.type)
+    if is_unmade(wanted) and length:
+        raise UnsupportedFeatureError(
+            f"Cannot write column {'.'.join(path)}: the table makes its values, and this operation "
+            "does not. Give the column in the rows, or use append, INSERT, UPDATE or MERGE."
+        )
     if not wanted.nullable and length:
         raise SchemaMismatchError(
             f"Cannot write column {'.'.join(path)}: it is required, has no default, "

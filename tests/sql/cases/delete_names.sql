@@ -135,12 +135,12 @@ where id = 1;
 -- case: a text that cannot be cast fails under ANSI rules
 -- table: people
 DELETE FROM db.t WHERE CAST(name AS int) = 1;
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: a division by zero fails under ANSI rules
 -- table: plain
 DELETE FROM db.t WHERE a / (id - 1) > 0;
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: try_cast gives NULL instead of an error
 -- table: people

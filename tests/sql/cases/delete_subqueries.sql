@@ -166,7 +166,7 @@ DELETE FROM db.t AS p WHERE age = (SELECT max(q.age) FROM db.t q WHERE q.city = 
 -- case: a scalar subquery with two rows is refused
 -- table: plain
 DELETE FROM db.t WHERE id = (SELECT id FROM db.t WHERE id < 3);
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: a subquery beside plain conditions deletes their overlap
 -- table: people

@@ -238,7 +238,7 @@ MERGE INTO db.t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *;
 -- table: plain
 -- view s: VALUES (1, 3000000000, 7) AS s(id, a, b)
 MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: a value that does not fit is no error where its row is not taken
 -- table: plain
@@ -256,7 +256,7 @@ MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
 -- table: plain
 -- view s: VALUES (9, 3000000000, 7) AS s(id, a, b)
 MERGE INTO db.t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *;
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: a NULL of the source does not go into a required column
 -- table: required
@@ -356,3 +356,9 @@ WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *;
 -- rows db.t.branch_b:
 --   id | v
 --   4 | main only
+
+-- case: MERGE into a view of the session is refused
+-- table: two
+-- view few: VALUES (1, 'x'), (9, 'y') AS few(id, w)
+MERGE INTO few USING db.t AS s ON few.id = s.id WHEN MATCHED THEN DELETE;
+-- error: InvalidStatementError

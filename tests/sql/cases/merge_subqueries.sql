@@ -120,7 +120,7 @@ MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED AND max(s.a) > 1 THEN DELETE
 -- table: plain
 -- view s: VALUES (1, 0) AS s(id, a)
 MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET a = t.a div s.a;
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: a clause before protects from an error in a later one
 -- table: plain

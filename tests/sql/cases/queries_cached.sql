@@ -62,3 +62,74 @@ CACHE TABLE db.nope;
 -- table: two
 REFRESH TABLE db.nope;
 -- error: TableNotFoundError
+
+-- case: a cached table shows rows as a rollback leaves them
+-- table: two
+CACHE TABLE db.t;
+CALL system.rollback_to_snapshot('db.t', <snapshot 1>);
+SELECT id FROM db.t;
+-- result:
+--   id
+--   1
+--   2
+--   3
+
+-- case: a cached table shows rows that are cherry-picked
+-- table: two
+CALL system.rollback_to_snapshot('db.t', <snapshot 1>);
+CACHE TABLE db.t;
+CALL system.cherrypick_snapshot('db.t', <snapshot 2>);
+SELECT id FROM db.t;
+-- result:
+--   id
+--   1
+--   2
+--   3
+--   4
+--   5
+
+-- case: a cached table shows rows that are published
+-- table: two
+-- set: spark.wap.id = audited
+ALTER TABLE db.t SET TBLPROPERTIES ('write.wap.enabled' = 'true');
+CACHE TABLE db.t;
+INSERT INTO db.t VALUES (6, 'six');
+CALL system.publish_changes('db.t', 'audited');
+SELECT id FROM db.t WHERE id > 4;
+-- result:
+--   id
+--   5
+--   6
+
+-- case: rows that are not published are not in a cached table
+-- table: two
+-- set: spark.wap.id = audited
+ALTER TABLE db.t SET TBLPROPERTIES ('write.wap.enabled' = 'true');
+CACHE TABLE db.t;
+INSERT INTO db.t VALUES (6, 'six');
+SELECT id FROM db.t WHERE id > 4;
+-- result:
+--   id
+--   5
+
+-- case: a cached table shows rows as maintenance leaves them
+-- table: two
+CACHE TABLE db.t;
+CALL system.rewrite_data_files(table => 'db.t', options => map('rewrite-all', 'true'));
+DELETE FROM db.t WHERE id = 5;
+CALL system.rewrite_manifests('db.t');
+SELECT id FROM db.t WHERE id > 3;
+-- result:
+--   id
+--   4
+
+-- case: a cached table shows the snapshot that is made the current one
+-- table: two
+CACHE TABLE db.t;
+CALL system.set_current_snapshot('db.t', <snapshot 1>);
+SELECT id FROM db.t;
+-- result:
+--   id
+--   1
+--   2
+--   3

@@ -82,4 +82,4 @@ SELECT id, system.truncate(1, s.b) AS b, system.truncate(10, t.s.in.x) AS x FROM
 -- case: a float has no bucket
 -- table: doubles
 SELECT system.bucket(4, d) FROM db.t;
--- error: SparkError
+-- error: InvalidStatementError

@@ -233,3 +233,13 @@ DROP VIEW IF EXISTS never_made;
 -- table: two
 CREATE VIEW db.kept AS SELECT * FROM db.t;
 -- error: UnsupportedFeatureError
+
+-- case: a view joins a lake table with a table of Spark's own catalog
+-- table: two
+CREATE TABLE IF NOT EXISTS spark_catalog.default.words_of_spark USING parquet AS SELECT 9 AS id, 'y' AS w;
+CREATE OR REPLACE TEMPORARY VIEW with_spark AS SELECT s.w, t.v FROM spark_catalog.default.words_of_spark AS s JOIN db.t AS t ON s.id = t.id;
+INSERT INTO db.t VALUES (9, 'nine');
+SELECT * FROM with_spark;
+-- result:
+--   w | v
+--   y | nine

@@ -59,3 +59,18 @@ COMMENT ON TABLE db.nope IS 'nothing';
 -- table: two
 CREATE TABLE db.clustered (id int) USING iceberg CLUSTER BY (id);
 -- error: InvalidStatementError
+
+-- case: a table cannot be made with retries that are no number
+-- table: empty
+CREATE TABLE db.made USING iceberg TBLPROPERTIES ('commit.retry.num-retries' = 'x') AS SELECT 1 AS id;
+-- error: InvalidStatementError
+
+-- case: a table cannot be made with a distribution mode that there is not
+-- table: empty
+CREATE TABLE db.made USING iceberg TBLPROPERTIES ('write.distribution-mode' = 'sideways') AS SELECT 1 AS id;
+-- error: InvalidStatementError
+
+-- case: a table cannot be made with a target size that is no number
+-- table: empty
+CREATE TABLE db.made USING iceberg TBLPROPERTIES ('write.target-file-size-bytes' = 'large') AS SELECT 1 AS id;
+-- error: InvalidStatementError

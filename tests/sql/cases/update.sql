@@ -391,3 +391,9 @@ UPDATE db.t SET a = _pos WHERE id > 2;
 --   2 | 20 | 200
 --   3 | 2 | 300
 --   4 | 3 | 400
+
+-- case: UPDATE of a view of the session is refused
+-- table: two
+-- view few: VALUES (1, 'x'), (9, 'y') AS few(id, w)
+UPDATE few SET w = 'z' WHERE id = 1;
+-- error: InvalidStatementError

@@ -25,7 +25,7 @@ UPDATE db.t SET a = 5L WHERE id = 1;
 -- case: a long that does not fit an int is an error
 -- table: plain
 UPDATE db.t SET a = 3000000000 WHERE id = 1;
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: a long that does not fit is no error where no row has it
 -- table: plain
@@ -41,7 +41,7 @@ UPDATE db.t SET a = 3000000000 WHERE id = 99;
 -- case: an overflow of the sum itself is an error
 -- table: plain
 UPDATE db.t SET a = a + 2147483647;
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: a fraction is stored as an int without its digits
 -- table: plain
@@ -220,7 +220,7 @@ UPDATE db.t SET dec = 1.255 WHERE id = 1;
 -- case: a decimal that does not fit is an error
 -- table: types
 UPDATE db.t SET dec = 1000.00 WHERE id = 1;
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: an int is stored as a decimal
 -- table: types
@@ -278,12 +278,12 @@ UPDATE db.t SET d = -0.0D, f = float('NaN') WHERE id = 1;
 -- case: NaN is not stored as an int
 -- table: doubles
 UPDATE db.t SET id = d WHERE id = 2;
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: a bad cast in a value is an error
 -- table: two
 UPDATE db.t SET id = CAST(v AS int);
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: a bad cast is NULL where the session is not ANSI
 -- table: two
@@ -302,7 +302,7 @@ UPDATE db.t SET id = CAST(v AS int) WHERE id = 1;
 -- table: plain
 -- set: spark.sql.ansi.enabled = false
 UPDATE db.t SET a = 3000000000 WHERE id = 1;
--- error: SparkError
+-- error: InvalidStatementError
 
 -- case: an overflow of a sum wraps where the session is not ANSI
 -- table: plain

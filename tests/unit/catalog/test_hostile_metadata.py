@@ -12,6 +12,7 @@ from rowlake import connect
 from rowlake.errors import CorruptTableError, RowlakeError, UnsupportedFeatureError
 from rowlake.iceberg import metadata_files
 from rowlake.iceberg.metadata_files import parse_metadata
+from tests.in_time import failure_in_time
 from tests.lakes import SALES, rows_of, sales
 from tests.metadata_edits import edit_metadata, metadata_path
 
@@ -121,6 +122,44 @@ def test_a_branch_without_its_snapshot_is_refused(lake) -> None:
             use(lake.table(NAME))
 
 
+def each_others_parents(found):
+    first, last = found["snapshots"]
+    first["parent-snapshot-id"], last["parent-snapshot-id"] = (
+        last["snapshot-id"],
+        first["snapshot-id"],
+    )
+
+
+def own_parents(found):
+    for one in found["snapshots"]:
+        one["parent-snapshot-id"] = one["snapshot-id"]
+
+
+USES = {
+    "append": lambda t: t.append(sales(1)),
+    "delete": lambda t: t.delete("id = 1"),
+    "history": lambda t: t.history(),
+    "health": lambda t: t.health(),
+    "optimize": lambda t: t.optimize(),
+    "rollback": lambda t: t.rollback_to(t.snapshots()[0].snapshot_id),
+    "rollback to nothing": lambda t: t.rollback_to(5),
+    "expire": lambda t: t.expire_snapshots(older_than=2**42, retain_last=1),
+    "changes": lambda t: t.changes_arrow(),
+    "fast_forward": lambda t: t.fast_forward("b", "main"),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("change", [each_others_parents, own_parents])
+def test_snapshots_in_a_circle_end_in_rows_or_an_error_of_ours(lake, change, use) -> None:
+    lake.table(NAME).create_branch("b")
+    edit_metadata(lake.table(NAME), change)
+    raised = failure_in_time(lambda: USES[use](lake.table(NAME)), 30)
+    assert raised is None or isinstance(raised, RowlakeError)
+    if use not in ("append", "delete", "rollback"):
+        assert rows_of(lake.table(NAME).arrow()) == rows_of(sales(16))
+
+
 DEEP = 100_000
 
 
@@ -149,11 +188,11 @@ def test_json_that_is_no_metadata_is_an_error_of_ours(text, is_compressed) -> No
 def test_compressed_metadata_that_unpacks_to_far_more_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(metadata_files, "LEAST_LIMIT_BYTES", 1 << 20)
     bomb = gzip.compress(b" " * (32 << 20))
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(CorruptTableError) as raised:
         parse_metadata(bomb, "s3://b/v1.gz.metadata.json")
     assert "unpacks to more than" in str(raised.value)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_bombs_in_several_parts_are_refused(monkeypatch) -> None:

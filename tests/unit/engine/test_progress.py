@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import time
+import threading
 
 from rowlake.engine.progress import Reporter, reporting, watching
 
@@ -27,10 +27,17 @@ def test_a_bar_on_a_terminal(monkeypatch, capsys):
 
 def test_watching_asks_until_the_work_is_done(monkeypatch):
     monkeypatch.setattr("rowlake.engine.progress.POLL_SECONDS", 0.01)
-    heard, states = [], iter([(0, 2), (1, 2), (1, 2), (2, 2)])
+    heard, states, asked = [], iter([(0, 2), (1, 2), (1, 2), (2, 2)]), threading.Event()
+
+    def count_tasks() -> tuple[int, int]:
+        for found in states:
+            return found
+        asked.set()
+        return (2, 2)
+
     with (
         reporting("x", heard.append) as reporter,
-        watching(lambda: next(states), reporter),
+        watching(count_tasks, reporter),
     ):
-        time.sleep(0.3)
+        assert asked.wait(60)
     assert [(p.done, p.total) for p in heard] == [(0, 2), (1, 2), (2, 2)]

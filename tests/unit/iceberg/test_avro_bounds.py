@@ -62,7 +62,7 @@ def write(tmp_path, blocks, schema=TEXT, codec="null"):
 
 
 def refused(path: str, *, most_bytes: int = 3 * LEAST_LIMIT_BYTES) -> CorruptTableError:
-    started = time.monotonic()
+    started = time.process_time()
     tracemalloc.start()
     try:
         with pytest.raises(CorruptTableError) as raised:
@@ -72,7 +72,7 @@ def refused(path: str, *, most_bytes: int = 3 * LEAST_LIMIT_BYTES) -> CorruptTab
         tracemalloc.stop()
     assert raised.value.location == path
     assert peak < most_bytes
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
     return raised.value
 
 

@@ -19,6 +19,8 @@ COLUMNS = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), ("v", pa.string()), ("w", pa.string())]
 )
 
+pytestmark = pytest.mark.delta
+
 
 @pytest.fixture
 def lake(tmp_path):

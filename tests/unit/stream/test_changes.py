@@ -13,6 +13,8 @@ from tests.lakes import SALES, make_lake, sales
 
 MODES = ("copy-on-write", "merge-on-read")
 
+pytestmark = pytest.mark.delta
+
 
 @pytest.fixture
 def lake(tmp_path, table_format):
@@ -58,6 +60,7 @@ def test_an_update_is_two_images_of_one_key(lake, version, mode):
     ]
 
 
+@pytest.mark.not_delta("row ids by default")
 @pytest.mark.parametrize(("version", "types"), [("2", ("delete", "insert")), ("3", None)])
 @pytest.mark.parametrize("mode", MODES)
 def test_without_keys_row_ids_pair_updates_where_there_are_any(lake, version, types, mode):
@@ -68,6 +71,7 @@ def test_without_keys_row_ids_pair_updates_where_there_are_any(lake, version, ty
     assert since(table, first) == [(old, 3, "note 3"), (new, 3, "new")]
 
 
+@pytest.mark.not_delta("identifier fields")
 def test_identifier_fields_are_the_default_keys(lake):
     table = table_of(lake)
     with changing(table, "schema") as schema:
@@ -94,6 +98,7 @@ def test_rows_that_a_rewrite_carries_over_are_no_changes(lake):
     assert since(table, first) == [("delete", 4, "note 4")] * 2
 
 
+@pytest.mark.not_delta("equality deletes")
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_equality_deletes_are_the_rows_that_they_hit(lake, version):
     table = table_of(lake, version, partition_by=["store"])
@@ -108,6 +113,7 @@ def test_equality_deletes_are_the_rows_that_they_hit(lake, version):
     ]
 
 
+@pytest.mark.not_delta("equality deletes")
 def test_deletes_of_the_same_commit_do_not_show_rows_that_never_were(lake):
     table = table_of(lake)
     first = table.append(sales(4))
@@ -131,6 +137,7 @@ def test_compaction_and_manifests_have_no_changes(lake):
     assert told(found, "_change_ordinal") == [("insert", 40, "note 40", 0)]
 
 
+@pytest.mark.not_delta("snapshots that expire")
 def test_history_begins_with_the_rows_of_the_oldest_snapshot(lake):
     table = table_of(lake)
     table.append(sales(2))
@@ -146,6 +153,7 @@ def last_moment() -> int:
     return 1 << 42
 
 
+@pytest.mark.not_delta("snapshots that expire")
 def test_an_expired_start_names_the_oldest_snapshot(lake):
     table = table_of(lake)
     first = table.append(sales(2))
@@ -159,6 +167,7 @@ def test_an_expired_start_names_the_oldest_snapshot(lake):
         table.changes_arrow(start_as_of=1)
 
 
+@pytest.mark.not_delta("rollbacks")
 def test_what_was_rolled_back_is_not_in_the_feed(lake):
     table = table_of(lake)
     first = table.append(sales(2))
@@ -171,6 +180,7 @@ def test_what_was_rolled_back_is_not_in_the_feed(lake):
     assert since(table, first, end=undone.snapshot_id) == [("insert", 7, None)]
 
 
+@pytest.mark.not_delta("branches")
 def test_a_branch_has_its_own_changes(lake):
     table = table_of(lake)
     first = table.append(sales(2))
@@ -194,6 +204,7 @@ def test_times_stand_for_snapshots(lake):
     assert told(table.changes_arrow(end_as_of=begin - 1)) == []
 
 
+@pytest.mark.not_delta("columns that are dropped without column mapping")
 def test_rows_come_in_the_schema_of_the_end(lake):
     table = table_of(lake)
     table.append(sales(2))
@@ -280,6 +291,7 @@ def test_a_column_of_the_name_of_a_change_column_is_refused(lake):
         table.changes_arrow()
 
 
+@pytest.mark.not_delta("tables without a first version")
 def test_a_table_without_snapshots_has_no_changes(lake):
     table = table_of(lake)
     assert table.changes_arrow().num_rows == 0
@@ -287,6 +299,7 @@ def test_a_table_without_snapshots_has_no_changes(lake):
         table.changes_arrow(start=1)
 
 
+@pytest.mark.not_delta("equality deletes")
 def test_an_end_from_before_a_promotion_reads_partitions_as_they_were(lake):
     schema = pa.schema([("id", pa.int32()), ("note", pa.string())])
     table = lake.create_table("ns.p", schema, partition_by=["truncate(2, id)"])

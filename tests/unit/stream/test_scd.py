@@ -20,6 +20,8 @@ SCHEMA = Schema(
     pa.schema([one.with_metadata({FIELD_ID: str(at).encode()}) for at, one in enumerate(FIELDS, 1)])
 )
 
+pytestmark = pytest.mark.delta
+
 
 def drawn_events(draw: random.Random) -> list[dict]:
     """Return events of a few keys, each with a sequence of its own, some of them deletes."""

@@ -25,7 +25,7 @@ def run_fuzz(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_histories_are_the_same_whatever_process_runs_them(tmp_path: Path) -> None:
     few = fuzz.Tally("few", 2)
-    histories = fuzz.outcomes(range(3, 6), few, str(tmp_path), jobs=1, changes=False)
+    histories = fuzz.outcomes(range(3, 6), few, str(tmp_path), jobs=1, way=fuzz.Way())
     one = [done.operations for done in histories]
     (tmp_path / "jobs").mkdir()
     found = run_fuzz(tmp_path / "jobs", "--first", "3", "--histories", "3", "--jobs", "2")

@@ -54,6 +54,23 @@ def test_every_folder_of_this_project_is_run(pytestconfig: pytest.Config) -> Non
     assert tops <= found
 
 
+def test_every_file_of_this_project_is_run_once(pytestconfig: pytest.Config) -> None:
+    tests = pytestconfig.rootpath / "tests"
+    parts = run_tests.parts_of(tests)
+
+    def is_in(file: Path, paths: list[str] | tuple[str, ...]) -> bool:
+        return any(str(place) in paths for place in (file, *file.parents))
+
+    for file in tests.rglob("test_*.py"):
+        ran_by = [
+            part.paths
+            for part in parts
+            if is_in(file, part.paths)
+            and not is_in(file, [one.split("=", 1)[1] for one in run_tests.apart(part, parts)])
+        ]
+        assert len(ran_by) == 1, f"{file} is run by {ran_by}"
+
+
 @pytest.mark.parametrize(
     ("codes", "expected"), [([0, 0], 0), ([0, 1], 1), ([5, 0], 0), ([5, 5], 5), ([2, 5], 2)]
 )

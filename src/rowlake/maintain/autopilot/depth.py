@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rowlake.maintain.autopilot.survey import Survey
+    from rowlake.model.partition import SortField
 
     Numbers = np.ndarray[Any, Any]
 
@@ -47,11 +48,36 @@ class Depth:
     files: int
 
 
+@dataclass(frozen=True)
+class Spans:
+    """The bounds of one column, or of a transform of it, per data file; null where not known."""
+
+    column: str
+    lower: pa.Array
+    upper: pa.Array
+
+    @property
+    def known(self) -> Numbers:
+        """True for each file that has both bounds."""
+        return np.asarray(pc.and_(self.lower.is_valid(), self.upper.is_valid()))
+
+    def as_numbers(self, wanted: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the bounds of the wanted files, all of them known, as floats in the same order."""
+        chosen = pa.array(wanted)
+        return _as_numbers(self.lower.filter(chosen), self.upper.filter(chosen))
+
+
 def sort_depth(survey: Survey) -> Depth | None:
     """Return the depth of the first sort key that partitions do not fix.
 
     None without one, and where bounds of the column say nothing of the key's order (`bucket`).
     """
+    key = sort_key(survey)
+    return None if key is None else depth_of(survey, key.source_id, key.transform)
+
+
+def sort_key(survey: Survey) -> SortField | None:
+    """Return the first sort key that partitions do not fix, None where bounds know no order."""
     fixed = {
         part.source_id
         for spec_id in survey.plan.data
@@ -60,15 +86,14 @@ def sort_depth(survey: Survey) -> Depth | None:
     }
     for key in survey.view.sort_order.fields:
         if key.source_id not in fixed:
-            ordered = not key.transform.startswith(_NO_ORDER)
-            return depth_of(survey, key.source_id, key.transform) if ordered else None
+            return None if key.transform.startswith(_NO_ORDER) else key
     return None
 
 
 def best_depth(survey: Survey) -> Depth | None:
     """Return the least depth among the first columns that have bounds, None where none has."""
     found = []
-    for number in _plain_columns(survey):
+    for number in plain_columns(survey):
         depth = depth_of(survey, number)
         if depth is not None:
             found.append(depth)
@@ -77,7 +102,8 @@ def best_depth(survey: Survey) -> Depth | None:
     return min(found, key=lambda each: each.average, default=None)
 
 
-def _plain_columns(survey: Survey) -> Iterator[int]:
+def plain_columns(survey: Survey) -> Iterator[int]:
+    """Yield the ids of the columns that are not nested."""
     for column in survey.view.schema.arrow:
         number = field_id(column)
         if number is not None and not pa.types.is_nested(column.type):
@@ -89,6 +115,22 @@ def depth_of(survey: Survey, number: int, transform: str = "identity") -> Depth 
 
     None where too few files have bounds of it.
     """
+    spans = spans_of(survey, number, transform)
+    if spans is None:
+        return None
+    known, lower, upper = spans.known, spans.lower, spans.upper
+    if known.sum() < max(LEAST_KNOWN * survey.count, 1):
+        return None
+    wide = known & ~_is_one_value(lower, upper)
+    depths = np.ones(survey.count)
+    depths[wide] = _depths(*spans.as_numbers(wide), survey.partitions[wide])
+    weights = np.maximum(survey.rows[known], 1)
+    average = float(np.average(depths[known], weights=weights))
+    return Depth(spans.column, average, int(known.sum()))
+
+
+def spans_of(survey: Survey, number: int, transform: str = "identity") -> Spans | None:
+    """Return the bounds of one column per data file, None where there are none at all."""
     column = survey.view.schema.by_id.get(number)
     if column is None or number not in fields_outside_lists(survey.view.schema):
         return None
@@ -99,16 +141,7 @@ def depth_of(survey: Survey, number: int, transform: str = "identity") -> Depth 
         apply_transform(transform, pa.concat_arrays(list(side)))
         for side in zip(*spans, strict=True)
     )
-    known = np.asarray(pc.and_(lower.is_valid(), upper.is_valid()))
-    if known.sum() < max(LEAST_KNOWN * survey.count, 1):
-        return None
-    wide = known & ~_is_one_value(lower, upper)
-    least, greatest = _as_numbers(lower.filter(pa.array(wide)), upper.filter(pa.array(wide)))
-    depths = np.ones(survey.count)
-    depths[wide] = _depths(least, greatest, survey.partitions[wide])
-    weights = np.maximum(survey.rows[known], 1)
-    path = ".".join(survey.view.schema.paths[number])
-    return Depth(path, float(np.average(depths[known], weights=weights)), int(known.sum()))
+    return Spans(".".join(survey.view.schema.paths[number]), lower, upper)
 
 
 def _is_one_value(lower: pa.Array, upper: pa.Array) -> Numbers:

@@ -18,7 +18,9 @@ from rowlake.maintain.cleanup.foreign import foreign_folders, foreign_logs
 from rowlake.maintain.cleanup.identity import Identified, compare, identified
 from rowlake.maintain.cleanup.links import linked_locations
 from rowlake.maintain.cleanup.orphan_places import paths_of
+from rowlake.mirror.referenced import files_of, mirror_of
 from rowlake.model.reachable import Kind
+from rowlake.storage.locations import folder_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -157,6 +159,9 @@ def _any_below(named: pa.ChunkedArray, wanted: Search) -> bool:
 def known_locations(handle: TableHandle, engine: Engine) -> Iterator[pa.ChunkedArray]:
     """Yield all locations that the metadata names, of every snapshot, part by part."""
     yield summary_files(handle)
+    mirror = mirror_of(handle)
+    if mirror is not None:
+        yield pa.chunked_array([pa.array(files_of(mirror), pa.large_string())])
     for part in handle.format.file_history(handle, runner=engine).reachable():
         yield part["location"]
 
@@ -190,6 +195,9 @@ def foreign_among(handle: TableHandle, found: Candidates, wanted: Search) -> Seq
     known = identified(of_table["location"], wanted.equal)
     own = pc.unique(pc.replace_substring_regex(known.paths, "/[^/]*$", "")).to_pylist()
     logs = [one for one in paths_of(sorted(found.logs), wanted.equal) if one not in own]
+    if logs and mirror_of(handle) is not None:  # its log names the table's own files
+        (folder,) = paths_of([folder_location(handle.location)], wanted.equal)
+        logs = [one for one in logs if one.rpartition("/")[0] != folder]
     strays = _strays(found.metadata_files["location"], known, wanted.equal)
     return [
         *foreign_logs(handle, logs, own, force=wanted.force),

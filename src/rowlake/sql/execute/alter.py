@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowlake.conditions.column_lookup import find_column, no_such_column
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
-from rowlake.model.metadata_change import CreateRef, DropRef, SetProperties, UnsetProperties
+from rowlake.model.metadata_change import (
+    CreateRef,
+    DropConstraint,
+    DropRef,
+    SetProperties,
+    UnsetProperties,
+)
 from rowlake.model.partition import OrderBy
 from rowlake.query.lookup import names_without_spark
 from rowlake.sql import alter_statements as alter_s
@@ -15,7 +21,7 @@ from rowlake.sql.tables import new_name
 from rowlake.sqltext.lexer import readable
 from rowlake.sqltext.schema_json import type_json
 from rowlake.sqltext.types import parse_type
-from rowlake.verbs import alter, branches
+from rowlake.verbs import alter, branches, constraints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +101,11 @@ class _SchemaChange:
                 continue
             if new.parent:
                 path = (*self.actual(new.parent), new.field.name)
+            if new.field.generated is not None or new.field.identity is not None:
+                raise UnsupportedFeatureError(
+                    f"Cannot add column {readable(path)} to {self.name}: generated columns and "
+                    "identity columns are made when a table is created."
+                )
             default = None
             if new.field.default is not None:
                 default = default_value(self.lake, new.field.default, new.field.type)
@@ -145,7 +156,10 @@ class _SchemaChange:
         value = (
             default_value(self.lake, text, parse_type(_PARSED.get(kind, kind))) if text else None
         )
-        builder.set_default_value(path, value)
+        if hasattr(builder, "set_default_expression"):  # a format that keeps defaults as written
+            builder.set_default_expression(path, text or None)
+        else:
+            builder.set_default_value(path, value)
 
     def _replace(self, *_: object) -> None:
         raise UnsupportedFeatureError(
@@ -279,7 +293,22 @@ def _set_location(_: Lake, table: Table, action: alter_s.SetLocation) -> None:
     raise UnsupportedFeatureError(f"SET LOCATION of {table.name} to {action.location}: not yet.")
 
 
+def _add_check(lake: Lake, table: Table, action: alter_s.AddCheck) -> None:
+    constraints.add_check(table.handle, lake.engine, action.name, action.text)
+
+
+def _drop_constraint(_: Lake, table: Table, action: DropConstraint) -> None:
+    constraints.drop_constraint(table.handle, action)
+
+
+def _sync_identity(lake: Lake, table: Table, action: alter_s.SyncIdentity) -> None:
+    constraints.sync_identity(table.handle, lake.engine, _actual_column(table, action.column))
+
+
 _ACTIONS: dict[type, Callable[..., None]] = {
+    alter_s.AddCheck: _add_check,
+    DropConstraint: _drop_constraint,
+    alter_s.SyncIdentity: _sync_identity,
     alter_s.RenameTable: _rename_table,
     SetProperties: _set_properties,
     UnsetProperties: _unset_properties,

@@ -11,6 +11,7 @@ import pyarrow as pa
 from rowlake.catalog import tables as catalog_tables
 from rowlake.conditions.column_lookup import find_column
 from rowlake.errors import InvalidStatementError
+from rowlake.model.column_rules import default_text, generated_as, identity_of
 from rowlake.model.human import human_text
 from rowlake.model.names import levels_of, quoted
 from rowlake.model.schema import DOC, WRITE_DEFAULT, type_name
@@ -18,6 +19,7 @@ from rowlake.secrets import redacted, without_passwords
 from rowlake.sql.tables import need_table
 from rowlake.sqltext.lexer import quote, quote_parts, readable, string_literal
 from rowlake.sqltext.names import NameRules
+from rowlake.sqltext.types import identity_clause
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -324,5 +326,14 @@ def _column_text(field: pa.Field, kind: str) -> str:
     if default is not None:
         value = json.loads(default)
         text += f" DEFAULT {string_literal(value) if isinstance(value, str) else value}"
+    text += "".join(f" {one}" for one in _rules(field))
     comment = _comment(field)
     return f"{text} COMMENT {string_literal(comment)}" if comment else text
+
+
+def _rules(field: pa.Field) -> list[str]:
+    """Return the clauses of CREATE TABLE that say how a column gets its values."""
+    default, generated, identity = default_text(field), generated_as(field), identity_of(field)
+    found = [] if default is None else [f"DEFAULT {default}"]
+    found += [] if generated is None else [f"GENERATED ALWAYS AS ({generated})"]
+    return found + ([] if identity is None else [identity_clause(identity)])

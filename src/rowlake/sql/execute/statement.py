@@ -32,6 +32,7 @@ from rowlake.sql.execute import cached, detail, show, views
 from rowlake.sql.execute.alter import alter_table
 from rowlake.sql.execute.defaults import defaults_of
 from rowlake.sql.execute.foreign import refuse_foreign
+from rowlake.sql.execute.generated import validate_generated
 from rowlake.sql.execute.insert import insert
 from rowlake.sql.execute.maintain import analyze, optimize, vacuum
 from rowlake.sql.parse.statement import parse
@@ -213,7 +214,7 @@ def _target_name(lake: Lake, statement: s.CreateTable) -> Name:
 
 def _layout(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) -> TableDefinition:
     return TableDefinition(
-        schema=schema_json(columns, defaults_of(lake, columns)),
+        schema=schema_json(columns, _checked_rules(lake, columns)),
         partition_by=tuple(
             PartitionBy(t.column, t.transform, t.name) for t in statement.partition_by
         ),
@@ -222,6 +223,12 @@ def _layout(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) ->
         comment=statement.comment,
         format=statement.format,
     )
+
+
+def _checked_rules(lake: Lake, columns: tuple[Field, ...]) -> dict[Name, Any]:
+    """Return the values of defaults, after all expressions of columns were tried by Spark."""
+    validate_generated(lake, columns)
+    return defaults_of(lake, columns)
 
 
 def _create_table_as(lake: Lake, statement: s.CreateTable, args: Any) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rowlake.model.metadata_change import SetProperties, UnsetProperties
+from rowlake.model.metadata_change import DropConstraint, SetProperties, UnsetProperties
 from rowlake.sql.alter_statements import (
+    AddCheck,
     AddColumns,
     AddPartitionField,
     AlterAction,
@@ -22,6 +23,7 @@ from rowlake.sql.alter_statements import (
     SetIdentifierFields,
     SetLocation,
     SetWriteOrder,
+    SyncIdentity,
 )
 from rowlake.sql.parse.create import NAMESPACE_WORDS
 from rowlake.sql.parse.refs import take_create_ref, take_drop_ref
@@ -93,6 +95,10 @@ def _take_rename(cursor: Cursor) -> AlterAction:
 def _take_add(cursor: Cursor) -> AlterAction:
     if cursor.accept("PARTITION", "FIELD"):
         return AddPartitionField(take_partition_term(cursor, named=True))
+    if cursor.accept("CONSTRAINT"):
+        name = cursor.name("the name of a constraint")
+        cursor.expect("CHECK")
+        return AddCheck(name, cursor.bracketed()[1:-1].strip())
     cursor.expect_one("COLUMN", "COLUMNS")
     if_not_exists = cursor.if_not_exists()
     bracketed = cursor.accept_symbol("(")
@@ -131,6 +137,9 @@ def _take_drop(cursor: Cursor) -> AlterAction:
         return DropPartitionField(take_partition_term(cursor))
     if cursor.accept("IDENTIFIER", "FIELDS"):
         return DropIdentifierFields(cursor.name_list())
+    if cursor.accept("CONSTRAINT"):
+        if_exists = cursor.if_exists()
+        return DropConstraint(cursor.name("the name of a constraint"), if_exists)
     kind = cursor.accept_one(*_REFS)
     if kind:
         return take_drop_ref(cursor, kind.lower())
@@ -214,8 +223,10 @@ def _take_column_changes(cursor: Cursor) -> tuple[AlterAction, ...]:
     return tuple(changes)
 
 
-def _take_column_change(cursor: Cursor) -> AlterColumn:
+def _take_column_change(cursor: Cursor) -> AlterColumn | SyncIdentity:
     change = AlterColumn(cursor.dotted_name("a column"))
+    if cursor.accept("SYNC", "IDENTITY"):
+        return SyncIdentity(change.column)
     if cursor.at_end():
         cursor.expected("TYPE, COMMENT, SET, DROP, FIRST or AFTER")
     if _at_hive_change(cursor):
@@ -236,6 +247,8 @@ def _take_hive_change(cursor: Cursor, change: AlterColumn) -> AlterColumn:
     if cursor.name().lower() != change.column[-1].lower():
         cursor.fail("CHANGE COLUMN does not rename; write RENAME COLUMN a TO b", at)
     found = take_field_rest(cursor, change.column[-1])
+    if found.generated is not None or found.identity is not None:
+        cursor.fail("CHANGE COLUMN cannot make a column generated", at)
     return replace(change, type=found.type, comment=found.comment, after=_take_position(cursor))
 
 

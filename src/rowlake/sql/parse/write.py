@@ -156,9 +156,14 @@ def parse_optimize(cursor: Cursor) -> Statement:
 
 
 def parse_vacuum(cursor: Cursor) -> Statement:
-    """VACUUM t [RETAIN n HOURS] [DRY RUN]."""
+    """VACUUM t | 'path' [FULL] [RETAIN n HOURS] [DRY RUN]."""
     cursor.expect("VACUUM")
-    name, hours = cursor.dotted_name(_TABLE), None
+    is_path = cursor.current.kind is TokenKind.STRING
+    name = ("delta", cursor.string("a path")) if is_path else cursor.dotted_name(_TABLE)
+    hours = None
+    if cursor.at_words("LITE"):
+        raise UnsupportedFeatureError("VACUUM LITE is not supported; VACUUM lists the files.")
+    cursor.accept("FULL")
     if cursor.accept("RETAIN"):
         if cursor.current.kind is not TokenKind.NUMBER:
             cursor.expected("a number of hours")

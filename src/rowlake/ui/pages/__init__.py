@@ -1,0 +1,1 @@
+"""The pages: each takes what was asked for and returns markup."""
