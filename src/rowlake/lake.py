@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rowlake import transaction
     from rowlake.engine.spark import Engine
+    from rowlake.maintain.delta import convert as parquet_converting
     from rowlake.maintain.iceberg import purge as purging
     from rowlake.mirror import convert as converting
     from rowlake.mirror import follow as following
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
     (metadata_change,) = deferred("rowlake.model", "metadata_change")
+    (parquet_converting,) = deferred("rowlake.maintain.delta", "convert")
     (purging,) = deferred("rowlake.maintain.iceberg", "purge")
     converting, following = deferred("rowlake.mirror", "convert follow")
     feed, stream_options = deferred("rowlake.stream", "feed source_options")
@@ -340,6 +342,29 @@ class Lake:
             file_format=file_format,
         )
         return result
+
+    def convert_to_delta(
+        self,
+        path: str,
+        *,
+        partition_by: Any = None,
+        properties: Mapping[str, str] | None = None,
+        statistics: bool = True,
+    ) -> Table:
+        """Make a folder of Parquet files a Delta table, in place.
+
+        `partition_by` has the columns of `key=value` folders with their types, as `create_table`
+        takes a schema (`"day DATE"`). Without `statistics` only rows are counted.
+        """
+        handle = parquet_converting.convert_to_delta(
+            self.catalog,
+            self.engine,
+            str(path),
+            partition_by=partition_by,
+            properties=properties,
+            statistics=statistics,
+        )
+        return Table(handle, self)
 
     # ------------------------------------------------------------------ streams
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from rowlake.maintain.cleanup import vacuum as vacuuming
     from rowlake.maintain.compact import request_text, rewrite
     from rowlake.maintain.deletes import equality_deletes, position_deletes
+    from rowlake.maintain.delta import clone as cloning
+    from rowlake.maintain.delta import generate as generating
+    from rowlake.maintain.delta import restore as restoring
     from rowlake.maintain.delta import vacuum as log_vacuum
     from rowlake.maintain.iceberg import manifests, partition_stats, table_path, table_stats
     from rowlake.model.handle import TableHandle
@@ -34,7 +37,9 @@ else:  # loaded at their first use
     equality_deletes, position_deletes = deferred(
         "rowlake.maintain.deletes", "equality_deletes position_deletes"
     )
-    (log_vacuum,) = deferred("rowlake.maintain.delta", "vacuum")
+    cloning, generating, restoring, log_vacuum = deferred(
+        "rowlake.maintain.delta", "clone generate restore vacuum"
+    )
     manifests, partition_stats, table_path, table_stats = deferred(
         "rowlake.maintain.iceberg", "manifests partition_stats table_path table_stats"
     )
@@ -313,6 +318,70 @@ class Maintenance:
                 enforce_retention_duration=enforce_retention_duration,
             )
         return report
+
+    @says_where_it_ran
+    def restore(
+        self,
+        version: int | None = None,
+        as_of: Any = None,
+        *,
+        ignore_missing_files: bool = False,
+    ) -> restoring.RestoreReport:
+        """Bring a Delta table back to an earlier version, in a new one, by its number or a time.
+
+        Schema and properties come back too. Files that VACUUM deleted make it an error, unless
+        missing ones are to be ignored.
+        """
+        self._handle, report = restoring.restore_table(
+            self.handle,
+            self._engine,
+            version=version,
+            as_of=as_of,
+            ignore_missing_files=ignore_missing_files,
+        )
+        return report
+
+    @says_where_it_ran
+    def clone(
+        self,
+        name: str | tuple[str, ...],
+        *,
+        shallow: bool = False,
+        version: int | None = None,
+        as_of: Any = None,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> cloning.CloneReport:
+        """Create a Delta table with the rows of this one, or of a version of it.
+
+        A shallow clone reads the files of its source, and breaks when those are vacuumed; else
+        they are copied. `properties` win over those of the source.
+        """
+        handle = self.handle
+        to = cloning.CloneTo(
+            self._workspace.full_name(name),
+            shallow,
+            restoring.version_of(handle, version, as_of),
+            location,
+            dict(properties or {}),
+        )
+        _, report = cloning.clone_table(handle, self._engine, to)
+        return report
+
+    @says_where_it_ran
+    def reorg(self, where: str | Predicate | None = None) -> rewrite.RewriteReport:
+        """Rewrite the data files that have deleted rows (REORG … APPLY (PURGE)).
+
+        `where` keeps to files that may hold matching rows. What was deleted is gone from storage
+        once older versions are vacuumed, or expired.
+        """
+        options = {"delete-file-threshold": "1", "min-input-files": str(2**31 - 1)}
+        options |= {"min-file-size-bytes": "0", "max-file-size-bytes": str(2**62)}
+        return self.rewrite_data_files("binpack", None, where, options)
+
+    def generate(self, mode: str = "symlink_format_manifest") -> None:
+        """Write the manifests of a Delta table's files, for engines that cannot read its log."""
+        generating.generate(self.handle, mode)
 
     @says_where_it_ran
     def compute_table_stats(

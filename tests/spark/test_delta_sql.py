@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rowlake
-from rowlake.errors import UnsupportedFeatureError
+from rowlake.errors import InvalidStatementError
 from tests.delta_logs import HandMade, metadata, people
 from tests.plain_values import in_order
 
@@ -159,8 +159,31 @@ def test_tables_are_created_by_path_and_by_name(lake, tmp_path):
     assert not lake.exists("shop.copied")
 
 
-def test_vacuum_is_refused(lake, made):
-    before = sorted(made.folder.rglob("*"))
-    with pytest.raises(UnsupportedFeatureError):
-        lake.sql(f"VACUUM {made.name}").collect()
-    assert sorted(made.folder.rglob("*")) == before
+def test_statements_of_maintenance(lake, made, tmp_path):
+    folder = tmp_path / "t"
+    shutil.copytree(made.folder, folder)
+    name, copy = f"delta.`{folder}`", f"delta.`{tmp_path}/copy`"
+    before = rows(lake, f"SELECT * FROM {name} VERSION AS OF 2")
+    restored = lake.sql(
+        f"RESTORE TABLE {name} TO TIMESTAMP AS OF timestamp_millis(1700000130000)"
+    ).collect()
+    assert (restored[0].num_removed_files, restored[0].num_restored_files) == (1, 0)
+    assert rows(lake, f"SELECT * FROM {name}") == before
+    lake.sql(
+        f"CREATE TABLE {copy} SHALLOW CLONE {name} TIMESTAMP AS OF timestamp_millis(1700000070000)"
+    )
+    assert rows(lake, f"SELECT * FROM {copy}") == rows(lake, f"SELECT * FROM {name}@v1")
+    with pytest.raises(InvalidStatementError, match="168 hours"):
+        lake.sql(f"VACUUM {name} RETAIN 0 HOURS").collect()
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    lake.spark.conf.set(check, "false")
+    try:
+        gone = lake.sql(f"VACUUM {name} RETAIN 0 HOURS DRY RUN").collect()
+        assert [row.path for row in gone] == [str(folder / "f3.parquet")]
+        assert lake.sql(f"VACUUM {name} RETAIN 0 HOURS").collect()[0].path == str(folder)
+    finally:
+        lake.spark.conf.unset(check)
+    assert not (folder / "f3.parquet").exists()
+    with pytest.raises(InvalidStatementError, match="f3"):
+        lake.sql(f"RESTORE TABLE {name} TO VERSION AS OF 3").collect()
+    assert rows(lake, f"SELECT * FROM {name}") == before

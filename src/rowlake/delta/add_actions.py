@@ -179,6 +179,28 @@ def readd_actions(
     )
 
 
+def same_actions(files: pa.Table, folder: str, *, data_change: bool = True) -> list[dict[str, Any]]:
+    """Return the adds of files (`FILES`, with their statistics) as they are, with their vectors."""
+    columns = _file_columns(files, folder)
+    count = files.num_rows
+    return _actions(
+        "add",
+        {
+            "path": columns["path"],
+            "partitionValues": columns["partitionValues"],
+            "size": columns["size"],
+            "modificationTime": [one or 0 for one in files["modification_time"].to_pylist()],
+            "dataChange": [data_change] * count,
+            "stats": files["stats"].to_pylist(),
+            "tags": columns["tags"],
+            "deletionVector": live_vectors(files),
+            "baseRowId": columns["baseRowId"],
+            "defaultRowCommitVersion": columns["defaultRowCommitVersion"],
+            "clusteringProvider": files["clustering_provider"].to_pylist(),
+        },
+    )
+
+
 def remove_actions(
     files: pa.Table, folder: str, *, deleted_ms: int, data_change: bool = True
 ) -> list[dict[str, Any]]:

@@ -24,9 +24,12 @@ from rowlake.delta.features import (
 )
 from rowlake.delta.new_version import NewVersion, Saying, new_token, new_version, token_text
 from rowlake.delta.operations import Told
+from rowlake.delta.restore import RestoreTo, restore
+from rowlake.delta.times import SINCE, SINCE_TIME
 from rowlake.delta.writable import validate_writable
 from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.model import metadata_change as changes
+from rowlake.model.handle import MAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,12 +44,9 @@ _REFUSED = {
     changes.DropRef: "branches or tags",
     changes.MoveRef: "branches or tags",
     changes.FastForward: "branches or tags",
-    changes.Rollback: "snapshots to roll back to",
     changes.SetSortOrder: "sort order",
     changes.AddSpec: "partition specs beside the one",
 }
-_SINCE = "delta.inCommitTimestampEnablementVersion"
-_SINCE_TIME = "delta.inCommitTimestampEnablementTimestamp"
 
 
 def alter(handle: DeltaHandle, change: MetadataChange) -> NewVersion | None:
@@ -68,6 +68,8 @@ def alter(handle: DeltaHandle, change: MetadataChange) -> NewVersion | None:
         return _move_mark(handle, change)
     if isinstance(change, changes.Redefine):
         return _redefine(handle, change)
+    if isinstance(change, changes.Rollback):
+        return _roll_back(handle, change)
     return None  # a name mapping is made from the schema, and versions do not expire here
 
 
@@ -120,8 +122,8 @@ def _with_times(
     found = with_row_tracking(configuration)
     is_new = str(found.get(IN_COMMIT_TIMES, "false")).lower() == "true"
     if is_new and not before.is_set(IN_COMMIT_TIMES) and not handle.is_staged:
-        found[_SINCE] = str(handle.snapshot_version + 1)
-        found[_SINCE_TIME] = str(handle.times.of(handle.snapshot_version) + 1)
+        found[SINCE] = str(handle.snapshot_version + 1)
+        found[SINCE_TIME] = str(handle.times.of(handle.snapshot_version) + 1)
     return found
 
 
@@ -194,6 +196,15 @@ def _redefine(handle: DeltaHandle, change: changes.Redefine) -> NewVersion:
     deleted_ms = defined.metadata.created_ms or 0
     actions += remove_actions(state.files, handle.folder, deleted_ms=deleted_ms)
     return _version(handle, actions, told, keeps_files=False)
+
+
+def _roll_back(handle: DeltaHandle, change: changes.Rollback) -> NewVersion | None:
+    if change.branch != MAIN:
+        raise UnsupportedFeatureError(
+            f"Cannot change {handle.name}: Delta tables have no branches or tags."
+        )
+    restored = restore(handle, RestoreTo(change.snapshot_id))
+    return None if restored is None else restored.payload
 
 
 def metadata_version(handle: DeltaHandle, metadata: Metadata, told: Told) -> NewVersion | None:

@@ -22,6 +22,8 @@ from rowlake.storage.filesystems import io_properties
 from rowlake.storage.locations import join
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rowlake.model.metadata_change import TableDefinition
     from rowlake.model.names import Identifier
 
@@ -33,9 +35,7 @@ def create(
     if definition.location is None:
         raise InvalidStatementError(f"The Delta table {quoted(identifier)} has no location.")
     defined = new_definition(definition)
-    handle = _staged(catalog, identifier, definition.location, defined)
-    validate_storage(handle.folder, handle.storage)
-    _validate_place(handle)
+    handle = staged_table(catalog, identifier, definition.location, defined)
     if staged:
         return handle
     metadata = defined.metadata
@@ -46,13 +46,34 @@ def create(
         "isManaged": False,
     }
     saying = Saying(Told("CREATE TABLE", parameters, {}), token_text(new_token()))
-    actions = definition_actions(metadata, defined.protocol)
+    return first_version(handle, definition_actions(metadata, defined.protocol), saying)
+
+
+def first_version(
+    handle: DeltaHandle, actions: Sequence[Mapping[str, Any]], saying: Saying
+) -> DeltaHandle:
+    """Write the first version of a table that is staged."""
     outcome = swap(handle, new_version(handle, actions, saying))
     if isinstance(outcome, Landed):
         return outcome.handle  # type: ignore[return-value]
     if isinstance(outcome, Unknown):
-        raise CommitStateUnknownError(quoted(identifier), None, outcome.cause)
+        raise CommitStateUnknownError(handle.name, None, outcome.cause)
     raise InvalidStatementError(f"There is a Delta table at {handle.folder} already.")
+
+
+def staged_table(
+    catalog: Any,
+    identifier: Identifier,
+    path: str,
+    defined: Defined,
+    *,
+    needs_empty_folder: bool = True,
+) -> DeltaHandle:
+    """Return a table that its first commit creates, in a folder that can take it."""
+    handle = _staged(catalog, identifier, path, defined)
+    validate_storage(handle.folder, handle.storage)
+    _validate_place(handle, needs_empty_folder=needs_empty_folder)
+    return handle
 
 
 def _staged(catalog: Any, identifier: Identifier, path: str, defined: Defined) -> DeltaHandle:
@@ -65,10 +86,12 @@ def _staged(catalog: Any, identifier: Identifier, path: str, defined: Defined) -
     return DeltaHandle(identifier, catalog, folder, LogFiles(log), properties, pending)
 
 
-def _validate_place(handle: DeltaHandle) -> None:
+def _validate_place(handle: DeltaHandle, *, needs_empty_folder: bool) -> None:
     """Refuse a folder that holds files already: they would look like the table's own."""
     if not list_log(handle.folder, handle.storage).is_empty:
         raise InvalidStatementError(f"There is a Delta table at {handle.folder} already.")
+    if not needs_empty_folder:
+        return
     if handle.storage.folders(handle.folder) or handle.storage.children(handle.folder):
         raise InvalidStatementError(
             f"Cannot create a table at {handle.folder}: the folder holds files that are of no "

@@ -105,6 +105,7 @@ def _merge(change: Change, _metadata: Metadata, counts: FileCounts) -> Told:
         "numTargetBytesRemoved": _bytes(counts.removed, "size"),
         "numTargetDeletionVectorsAdded": counts.vectors_added,
         "numTargetDeletionVectorsRemoved": counts.vectors_removed,
+        **_change_files(change, "numTargetChangeFilesAdded"),
     }
     return Told("MERGE", _predicate(change), metrics)
 
@@ -115,6 +116,16 @@ def _truncate(_change: Change, _metadata: Metadata, counts: FileCounts) -> Told:
 
 def _optimize(change: Change, _metadata: Metadata, counts: FileCounts) -> Told:
     return Told("OPTIMIZE", {"predicate": "[]", "auto": False}, _files(change, counts))
+
+
+def _convert(change: Change, metadata: Metadata, _counts: FileCounts) -> Told:
+    parameters = {
+        "numFiles": change.added_data.num_rows,
+        "partitionedBy": list(metadata.partition_columns),
+        "collectStats": change.added_data["value_counts"].null_count == 0,
+        "sourceFormat": "parquet",
+    }
+    return Told("CONVERT", parameters, {"numConvertedFiles": change.added_data.num_rows})
 
 
 def _restate(change: Change, metadata: Metadata, counts: FileCounts) -> Told:
@@ -142,6 +153,7 @@ _KINDS = {
     "append": _write,
     "overwrite": _write,
     "create": _create,
+    "convert": _convert,
     "delete": _delete,
     "update": _update,
     "merge": _merge,
@@ -189,7 +201,12 @@ def _files(change: Change, counts: FileCounts) -> dict[str, int]:
         "numRemovedBytes": _bytes(counts.removed, "size"),
         "numDeletionVectorsAdded": counts.vectors_added,
         "numDeletionVectorsRemoved": counts.vectors_removed,
+        **_change_files(change, "numAddedChangeFiles"),
     }
+
+
+def _change_files(change: Change, name: str) -> dict[str, int]:
+    return {name: change.images.num_rows} if change.images.num_rows else {}
 
 
 def _counted(change: Change, name: str, default: int) -> int:

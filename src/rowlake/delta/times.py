@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ENABLED = "delta.enableInCommitTimestamps"
 SINCE = "delta.inCommitTimestampEnablementVersion"
+SINCE_TIME = "delta.inCommitTimestampEnablementTimestamp"
 
 
 @dataclass(frozen=True)

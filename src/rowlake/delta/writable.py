@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
 def validate_writable(handle: DeltaHandle) -> None:
     """Refuse storage without put-if-absent, features that are not known, and transactions."""
+    validate_place(handle)
+    features.validate_writable(handle.state.protocol, handle.state.metadata, handle.name)
+
+
+def validate_place(handle: DeltaHandle) -> None:
+    """Refuse storage that cannot hold commits, and transactions."""
     if getattr(handle.catalog, "holds_commits", False):
         raise UnsupportedFeatureError(
             f"Cannot write to {handle.name} in a transaction: a commit to a Delta table cannot "
             "wait for those of other tables. Nothing was written."
         )
     validate_storage(handle.folder, handle.storage)
-    features.validate_writable(handle.state.protocol, handle.state.metadata, handle.name)

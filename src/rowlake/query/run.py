@@ -235,12 +235,13 @@ def moment_of(
     if target.as_of_ms is not None:
         return {"as_of_ms": target.as_of_ms}
     if travel is not None:
-        return _travelled(workspace, handle, travel)
+        return travelled(workspace, handle, travel)
     branch = None if target.metadata_table else read_branch(handle, workspace.engine)
     return {"ref": branch} if branch else {}
 
 
-def _travelled(workspace: Workspace, handle: TableHandle, travel: TimeTravel) -> dict[str, Any]:
+def travelled(workspace: Workspace, handle: TableHandle, travel: TimeTravel) -> dict[str, Any]:
+    """Return which snapshot AS OF means, as `view_of` takes it."""
     if travel.kind == "timestamp":
         return {"as_of_ms": _time_value(workspace, travel.text)}
     value = _version_value(workspace, travel.text)

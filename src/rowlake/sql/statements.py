@@ -17,6 +17,7 @@ from rowlake.sql.alter_statements import AlterTable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowlake.query.shape import TimeTravel
     from rowlake.sqltext.names import Name
     from rowlake.sqltext.terms import PartitionTerm
     from rowlake.sqltext.types import Field
@@ -350,6 +351,54 @@ class Vacuum:
 
 
 @dataclass(frozen=True)
+class Restore:
+    """RESTORE TABLE t TO VERSION AS OF n | TIMESTAMP AS OF …; `travel` is which."""
+
+    name: Name
+    travel: TimeTravel
+
+
+@dataclass(frozen=True)
+class CloneTable:
+    """CREATE TABLE a [SHALLOW | DEEP] CLONE b [VERSION | TIMESTAMP AS OF …]."""
+
+    name: Name
+    source: Name
+    shallow: bool = False
+    travel: TimeTravel | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+    if_not_exists: bool = False
+
+    __repr__ = redacted_repr
+
+
+@dataclass(frozen=True)
+class Reorg:
+    """REORG TABLE t [WHERE …] APPLY (PURGE)."""
+
+    name: Name
+    where: str | None = None
+
+
+@dataclass(frozen=True)
+class ConvertToDelta:
+    """CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (column type, …)]."""
+
+    path: str
+    partition_by: tuple[Field, ...] | None = None
+    statistics: bool = True
+
+
+@dataclass(frozen=True)
+class Generate:
+    """GENERATE symlink_format_manifest FOR TABLE t."""
+
+    name: Name
+    mode: str
+
+
+@dataclass(frozen=True)
 class AnalyzeTable:
     """ANALYZE TABLE t [PARTITION (…)] COMPUTE STATISTICS [NOSCAN | FOR COLUMNS …].
 
@@ -429,6 +478,11 @@ Statement = (
     | Explain
     | Optimize
     | Vacuum
+    | Restore
+    | CloneTable
+    | Reorg
+    | ConvertToDelta
+    | Generate
     | AnalyzeTable
     | CommentOn
     | Call

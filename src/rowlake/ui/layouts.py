@@ -314,10 +314,14 @@ class _Shape:
 
 
 def _coverage(starts: Numbers, ends: Numbers) -> Numbers:
-    """Return how many ranges touch each of `COVERAGE_BINS` stretches between 0 and 1."""
-    last = COVERAGE_BINS - 1
-    first = np.clip((starts * COVERAGE_BINS).astype(np.int64), 0, last)
-    final = np.clip((ends * COVERAGE_BINS).astype(np.int64), 0, last)
-    steps = np.bincount(first, minlength=COVERAGE_BINS + 1)
-    steps = steps - np.bincount(final + 1, minlength=COVERAGE_BINS + 1)
-    return np.asarray(np.cumsum(steps)[:COVERAGE_BINS])
+    """Return how many ranges hold the middle of each of `COVERAGE_BINS` stretches of 0 to 1.
+
+    A stretch that ranges touch without holding its middle counts as one.
+    """
+    middles = (np.arange(COVERAGE_BINS) + 0.5) / COVERAGE_BINS
+    begun = np.searchsorted(np.sort(starts), middles, side="right")
+    over = np.searchsorted(np.sort(ends), middles, side="left")
+    touched = np.zeros(COVERAGE_BINS, dtype=np.int64)
+    for side in (starts, ends):
+        touched[np.minimum((side * COVERAGE_BINS).astype(np.int64), COVERAGE_BINS - 1)] = 1
+    return np.asarray(np.maximum(begun - over, touched))

@@ -94,7 +94,7 @@ def added(
     checked = check_duplicates(view, files, storage) if checks_duplicates else None
     mapping = handle.format.name_mapping(handle)
     with phases.phase("read footers"):
-        context = _context(view, spec, mapping)
+        context = adopt_context(view, spec, mapping)
         written = engine_rows(engine, context, files, partitions, spec.spec_id, options)
 
     def first(newest: TableHandle) -> Payload | None:
@@ -127,7 +127,8 @@ def added(
     )
 
 
-def _context(view: TableView, spec: PartitionSpec, mapping: str) -> AdoptContext:
+def adopt_context(view: TableView, spec: PartitionSpec, mapping: str) -> AdoptContext:
+    """Return what reading the footers of files for a table needs."""
     names: dict[int, set[str]] = {}
     for schema in view.schemas.values():
         for key, path in schema.paths.items():

@@ -95,7 +95,7 @@ def _over_directory(
         raise InvalidStatementError(f"Cannot migrate {source}: it is a file, not a directory.")
     partition_types = inferred_types(files)
     with phases.phase("read schemas"):
-        schema = _merged_schema(engine, files, storage, partition_types)
+        schema = merged_schema(engine, files, storage, partition_types)
     layout = replace(
         layout,
         schema=schema,
@@ -118,7 +118,7 @@ def _check_apart(location: str, source: str) -> None:
         )
 
 
-def _merged_schema(
+def merged_schema(
     engine: Engine,
     files: Sequence[SourceFile],
     storage: Storage,

@@ -82,7 +82,7 @@ class TaskFiles:
     def _new_location(self, key: Key) -> str:
         context = self.context
         number = len(self._opened) + 1
-        kind = "" if context.content is Content.DATA else "-deletes"
+        kind = "-deletes" if context.content is Content.EQUALITY_DELETES else ""
         name = (
             f"{context.layout.name_prefix}{context.task_number:05d}-{self._attempt}-{context.operation_id}-{number:05d}"
             f"{kind}.{EXTENSIONS[context.file_format]}"

@@ -258,7 +258,8 @@ def test_files_outside_of_the_folder_never_go(tmp_path, lake):
     assert Path(place).exists()
 
 
-def test_what_another_writer_brings_back_meanwhile_stays(tmp_path, lake, monkeypatch):
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_another_writer_brings_back_meanwhile_stays(tmp_path, lake, monkeypatch, when):
     from rowlake.maintain.delta import vacuum as vacuuming
 
     made = WrittenTable(tmp_path / "t").create()
@@ -271,11 +272,31 @@ def test_what_another_writer_brings_back_meanwhile_stays(tmp_path, lake, monkeyp
     told = vacuuming._told
 
     def told_late(handle, said):
+        if said.operation == "VACUUM START" and when == "before":
+            made.append(first)
         after = told(handle, said)
-        if said.operation == "VACUUM START":
+        if said.operation == "VACUUM START" and when == "after":
             made.append(first)
         return after
 
     monkeypatch.setattr(vacuuming, "_told", told_late)
     assert vacuum_now(table, dry_run=False).path == (places[1],)
     assert rows_of(table.arrow()) == rows_of(people(1))
+
+
+def test_a_failure_is_told_and_raised(lake, monkeypatch):
+    from rowlake.maintain.delta import vacuum as vacuuming
+
+    table = make(lake)
+    table.append(people(1))
+    table.truncate()
+    age_all(table)
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(vacuuming, "_looked_at_again", fail)
+    with pytest.raises(KeyboardInterrupt):
+        vacuum_now(table, dry_run=False)
+    told = lake.table("ns.t").history().to_pylist()[0]
+    assert dict(told["operationParameters"]) == {"status": "FAILED"}

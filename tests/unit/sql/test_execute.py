@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rowlake.errors import (
@@ -370,6 +371,28 @@ def test_optimize_packs_and_z_orders(lake):
     assert (row["metrics"]["numFilesRemoved"], row["metrics"]["numBatches"]) == (0, 0)
     assert row["metrics"]["filesAdded"]["min"] is None
     assert table.arrow().sort_by("a") == before
+
+
+def test_statements_of_deltas_users(lake, tmp_path):
+    lake.sql("CREATE TABLE ns.d (id BIGINT) USING delta")
+    lake.table("ns.d").append(pa.table({"id": [1]}))
+    lake.table("ns.d").append(pa.table({"id": [2]}))
+    (restored,) = lake.sql("RESTORE TABLE ns.d TO VERSION AS OF 1").to_pylist()
+    assert restored["num_removed_files"] == 1
+    (cloned,) = lake.sql("CREATE TABLE ns.c DEEP CLONE ns.d").to_pylist()
+    assert cloned["num_copied_files"] == 1
+    lake.sql("CREATE TABLE IF NOT EXISTS ns.c SHALLOW CLONE ns.d VERSION AS OF 2")
+    assert lake.table("ns.c").arrow().to_pylist() == [{"id": 1}]
+    (purged,) = lake.sql("REORG TABLE ns.c APPLY (PURGE)").to_pylist()
+    assert purged["metrics"]["numFilesRemoved"] == 0
+    lake.sql("GENERATE symlink_format_manifest FOR TABLE ns.c")
+    (tmp_path / "plain" / "p=1").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [7]}), tmp_path / "plain" / "p=1" / "f.parquet")
+    path = f"`{tmp_path}/plain`"
+    lake.sql(f"CONVERT TO DELTA parquet.{path} PARTITIONED BY (p INT)")
+    assert lake.table(f"delta.{path}").arrow().to_pylist() == [{"id": 7, "p": 1}]
+    with pytest.raises(UnsupportedFeatureError, match="Delta tables"):
+        lake.sql("RESTORE TABLE ns.t TO VERSION AS OF 1")
 
 
 @pytest.mark.parametrize("text", ["OPTIMIZE ns.nope", "VACUUM ns.nope"])

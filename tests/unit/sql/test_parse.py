@@ -17,6 +17,7 @@ from rowlake.model.metadata_change import (
     SetProperties,
     UnsetProperties,
 )
+from rowlake.query.shape import TimeTravel
 from rowlake.sql import alter_statements as alter_s
 from rowlake.sql import statements as s
 from rowlake.sql.parse.statement import parse
@@ -228,6 +229,27 @@ STATEMENTS = {
         ("ns", "t"), "a > 1", (("a",), ("b", "c"))
     ),
     "VACUUM t RETAIN 1.5 HOURS DRY RUN": s.Vacuum(("t",), 1.5, True),
+    "VACUUM '/data/t' FULL": s.Vacuum(("delta", "/data/t")),
+    "RESTORE TABLE ns.t TO VERSION AS OF 3": s.Restore(("ns", "t"), TimeTravel("version", "3")),
+    "RESTORE t TIMESTAMP AS OF '2024-01-01'": s.Restore(
+        ("t",), TimeTravel("timestamp", "'2024-01-01'")
+    ),
+    "CREATE TABLE IF NOT EXISTS a SHALLOW CLONE ns.b VERSION AS OF 1 LOCATION '/x'": s.CloneTable(
+        ("a",),
+        ("ns", "b"),
+        True,
+        TimeTravel("version", "1"),
+        location="/x",
+        if_not_exists=True,
+    ),
+    "CREATE TABLE delta.`/a` CLONE b TBLPROPERTIES ('k' = 'v')": s.CloneTable(
+        ("delta", "/a"), ("b",), properties={"k": "v"}
+    ),
+    "REORG TABLE t WHERE a = 1 APPLY (PURGE)": s.Reorg(("t",), "a = 1"),
+    "GENERATE symlink_format_manifest FOR TABLE ns.t": s.Generate(
+        ("ns", "t"), "symlink_format_manifest"
+    ),
+    "CONVERT TO DELTA parquet.`/p` NO STATISTICS": s.ConvertToDelta("/p", None, False),
     "CREATE OR REPLACE TEMP VIEW v (a, b) AS SELECT 1, 2": s.CreateTempView(
         ("v",), "SELECT 1, 2", ("a", "b"), True
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +23,7 @@ from rowlake.delta.new_version import Saying, new_token, new_version, token_text
 from rowlake.delta.operations import Told
 from rowlake.delta.retained_files import file_retention_ms, touched_files
 from rowlake.engine.progress import reporting
-from rowlake.errors import CommitConflictError, InvalidStatementError
+from rowlake.errors import CommitConflictError, InvalidStatementError, RowlakeError
 from rowlake.maintain.cleanup.vacuum import VacuumReport
 from rowlake.maintain.delta.handles import delta_handle
 from rowlake.maintain.delta.unreferenced import list_folder, unreferenced, without
@@ -90,8 +91,8 @@ def vacuum(
     found = unreferenced(newest, listed, since_ms)
     if dry_run:
         return newest, _report(newest, found, found.files, ())
-    begun = _told(newest, _start(found, retention))
-    return _deleted(begun, found, engine)
+    _told(newest, _start(found, retention))
+    return _deleted(newest, found, engine)
 
 
 def _validate(table: DeltaHandle) -> None:
@@ -148,27 +149,34 @@ def _told(handle: DeltaHandle, told: Told) -> DeltaHandle:
 def _deleted(
     handle: DeltaHandle, found: Unreferenced, engine: Engine
 ) -> tuple[TableHandle, VacuumReport]:
-    """Delete what was found, batch by batch."""
-    removed, failed = [found.files.slice(0, 0)], []
-    rest, known = found.files, handle
-    status = "FAILED"
+    """Delete what was found in the log as `handle` has it, and tell how it ended."""
     try:
-        with reporting("removing files", engine.progress) as reporter:
-            while rest.num_rows:
-                known, rest = _looked_at_again(known, rest, found)
-                batch = rest.slice(0, BATCH)
-                failed += known.storage.delete(batch["location"].to_pylist())
-                removed.append(batch)
-                rest = rest.slice(BATCH)
-                reporter.update(sum(map(len, removed)), found.files.num_rows)
-        status = "COMPLETED"
-    finally:
-        count = sum(map(len, removed)) - len(failed)
-        metrics = {"numDeletedFiles": count, "numVacuumedDirectories": found.folders_count}
-        told = Told("VACUUM END", {"status": status}, metrics if status == "COMPLETED" else {})
-        known = _told(known, told)
-    report = _report(known, found, pa.concat_tables(removed), tuple(failed), dry_run=False)
-    return known, report
+        removed, failed = _delete(handle, found, engine)
+    except BaseException:
+        with suppress(RowlakeError):  # the first error is the one to show
+            _told(handle, Told("VACUUM END", {"status": "FAILED"}, {}))
+        raise
+    metrics = {
+        "numDeletedFiles": removed.num_rows - len(failed),
+        "numVacuumedDirectories": found.folders_count,
+    }
+    after = _told(handle, Told("VACUUM END", {"status": "COMPLETED"}, metrics))
+    return after, _report(after, found, removed, tuple(failed), dry_run=False)
+
+
+def _delete(handle: DeltaHandle, found: Unreferenced, engine: Engine) -> tuple[pa.Table, list[str]]:
+    """Delete files batch by batch; return those that still were to go, and what is left of them."""
+    removed, failed = [found.files.slice(0, 0)], list[str]()
+    rest, known = found.files, handle
+    with reporting("removing files", engine.progress) as reporter:
+        while rest.num_rows:
+            known, rest = _looked_at_again(known, rest, found)
+            batch = rest.slice(0, BATCH)
+            failed += known.storage.delete(batch["location"].to_pylist())
+            removed.append(batch)
+            rest = rest.slice(BATCH)
+            reporter.update(sum(map(len, removed)), found.files.num_rows)
+    return pa.concat_tables(removed), failed
 
 
 def _looked_at_again(

@@ -1,4 +1,4 @@
-"""OPTIMIZE and VACUUM, as Delta's users type them, and ANALYZE TABLE."""
+"""OPTIMIZE, REORG and VACUUM, as Delta's users type them, and ANALYZE TABLE."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rowlake.lake import Lake
     from rowlake.maintain.compact.rewrite import RewriteReport
-    from rowlake.sql.statements import AnalyzeTable, Optimize, Vacuum
+    from rowlake.sql.statements import AnalyzeTable, Optimize, Reorg, Vacuum
     from rowlake.table import Table
 
 # Delta's: two small files of a partition are enough, and so is a file with 5 % deleted rows.
@@ -60,9 +60,19 @@ def optimize(_lake: Lake, statement: Optimize, table: Table) -> pa.Table:
         report = table.rewrite_data_files("zorder", columns, statement.where, CLUSTERING)
     else:
         report = table.rewrite_data_files("binpack", None, statement.where, PACKING)
+    return _told(table, report, start, keeps_order=not statement.zorder)
+
+
+def reorg(_lake: Lake, statement: Reorg, table: Table) -> pa.Table:
+    """Rewrite files with deleted rows; return what OPTIMIZE does."""
+    start = time.time()
+    return _told(table, table.reorg(statement.where), start, keeps_order=True)
+
+
+def _told(table: Table, report: RewriteReport, start: float, *, keeps_order: bool) -> pa.Table:
     metrics = {
         **_metrics(report),
-        "preserveInsertionOrder": not statement.zorder,
+        "preserveInsertionOrder": keeps_order,
         "startTimeMs": int(start * 1000),
         "endTimeMs": int(time.time() * 1000),
         "numTableColumns": len(table.schema.fields),

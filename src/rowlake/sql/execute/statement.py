@@ -28,13 +28,13 @@ from rowlake.query.refusals import plain_error, run_plainly
 from rowlake.query.run import run_query
 from rowlake.sql import statements as s
 from rowlake.sql.alter_statements import AlterTable
-from rowlake.sql.execute import cached, detail, show, views
+from rowlake.sql.execute import cached, delta, detail, show, views
 from rowlake.sql.execute.alter import alter_table
 from rowlake.sql.execute.defaults import defaults_of
 from rowlake.sql.execute.foreign import refuse_foreign
 from rowlake.sql.execute.generated import validate_generated
 from rowlake.sql.execute.insert import insert
-from rowlake.sql.execute.maintain import analyze, optimize, vacuum
+from rowlake.sql.execute.maintain import analyze, optimize, reorg, vacuum
 from rowlake.sql.parse.statement import parse
 from rowlake.sql.procedures.call import call, is_foreign
 from rowlake.sql.tables import need_table, new_name
@@ -327,6 +327,9 @@ _OF_TABLES: dict[type, Callable[[Any, Any, Any], pa.Table | None]] = {
     s.DescribeTable: show.describe_table,
     s.DropTable: _drop_table,
     s.Optimize: optimize,
+    s.Generate: delta.generate,
+    s.Reorg: reorg,
+    s.Restore: delta.restore,
     s.ShowColumns: show.show_columns,
     s.ShowCreateTable: show.show_create_table,
     s.ShowPartitions: show.show_partitions,
@@ -348,7 +351,9 @@ _WITH_TEXT: dict[type, Callable[[Any, Any, str, Any], None]] = {
 _HANDLERS: dict[type, Callable[[Any, Any], pa.Table | None]] = {
     s.AlterNamespace: _alter_namespace,
     s.Call: call,
+    s.CloneTable: delta.clone,
     s.CommentOn: _comment_on,
+    s.ConvertToDelta: delta.convert,
     s.CreateNamespace: _create_namespace,
     s.CreateTableLike: _create_like,
     s.DescribeHistory: show.describe_history,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from rowlake.catalog.formats import path_in
 from rowlake.model.properties import FILE_FORMAT
 from rowlake.secrets import redacted_repr
+from rowlake.sql.parse.delta import parse_clone
 from rowlake.sql.parse.views import SPARK_CATALOG, parse_drop_view, parse_temp_view, parse_view
 from rowlake.sql.statements import (
     CreateNamespace,
@@ -73,6 +74,8 @@ def _create_table(cursor: Cursor, mode: str) -> Statement:
     name = cursor.dotted_name("the name of a table")
     if cursor.accept("LIKE"):
         return _create_like(cursor, name, if_not_exists)
+    if cursor.at_words("CLONE") or cursor.peek().word == "CLONE":
+        return parse_clone(cursor, name, if_not_exists=if_not_exists, mode=mode)
     clauses = _Clauses()
     if cursor.at_symbol("("):
         clauses.columns = _take_columns(cursor)
@@ -182,8 +185,8 @@ def _take_clause(cursor: Cursor, clauses: _Clauses) -> bool:
         _take_buckets(cursor, clauses)
     elif cursor.at_words("CLUSTER", "BY"):
         cursor.fail(
-            "Iceberg tables have no CLUSTER BY: create the table without it, then ALTER TABLE … "
-            "WRITE ORDERED BY the columns"
+            "CLUSTER BY is not supported: create the table without it; an Iceberg table can have "
+            "ALTER TABLE … WRITE ORDERED BY the columns, a Delta table OPTIMIZE … ZORDER BY them"
         )
     elif cursor.at_words("STORED") or cursor.at_words("ROW", "FORMAT"):
         clauses.foreign = True

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rowlake.errors import InvalidStatementError
 from rowlake.sql.parse.alter import parse_alter
 from rowlake.sql.parse.create import QUERY_WORDS, parse_create, parse_drop, parse_replace
+from rowlake.sql.parse.delta import parse_convert, parse_generate, parse_reorg, parse_restore
 from rowlake.sql.parse.row_level import parse_row_level
 from rowlake.sql.parse.show import parse_describe, parse_show, parse_use
 from rowlake.sql.parse.views import parse_cache, parse_clear, parse_refresh, parse_uncache
@@ -50,6 +51,10 @@ _PARSERS: dict[str, Callable[[Cursor], Statement]] = {
     "EXPLAIN": parse_explain,
     "OPTIMIZE": parse_optimize,
     "VACUUM": parse_vacuum,
+    "RESTORE": parse_restore,
+    "REORG": parse_reorg,
+    "CONVERT": parse_convert,
+    "GENERATE": parse_generate,
     "CALL": parse_call,
     "ANALYZE": parse_analyze,
     "COMMENT": parse_comment,
