@@ -43,7 +43,7 @@ def test_statements_on_sparks_own_tables_raise_sparks_errors(spark, lake):
         spark.sql("SELECT * FROM neither.here")
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.table("neither.here")
-    with pytest.raises(ParseException):
+    with pytest.raises((ParseException, rowlake.InvalidStatementError)):
         spark.sql("SELECT FROM WHERE")
 
 
