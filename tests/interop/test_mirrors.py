@@ -19,7 +19,6 @@ KINDS = {
     "delta_mapped": ("delta", MAPPED),
     "delta_plain": ("delta", VECTORS),
 }
-OPTIONS = {"iceberg": "snapshot-id", "delta": "versionAsOf"}
 
 
 def people(first, last):
@@ -93,7 +92,7 @@ def test_iceberg_java_and_delta_on_spark_read_the_same_rows(histories):
         for (kind, snapshot), rows in looks.items()
         if kind == "delta" or key.startswith("delta")
     ]
-    looks = [(kind, place, OPTIONS[kind], at) for _, kind, at, place, _ in asked]
+    looks = [(kind, place, "versionAsOf", at) for _, kind, at, place, _ in asked]
     for (key, kind, at, _, rows), theirs in zip(asked, read_by_both(looks), strict=True):
         assert theirs == rows, (key, kind, at)
 

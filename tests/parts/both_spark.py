@@ -14,7 +14,7 @@ from tests.plain_values import in_order
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# (format, folder, option, its value): `versionAsOf` of Delta, `snapshot-id` of Iceberg.
+# (format, folder, option, its value).
 Look = tuple[str, str, str, str]
 
 

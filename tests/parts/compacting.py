@@ -29,7 +29,7 @@ def compact(table: Table, where: Predicate | None = None, branch: str = "main") 
     )
     rows = table.arrow([*view.schema.arrow.names, "_file"], snapshot_id=view.snapshot_id)
     chosen = [location in files for location in rows["_file"].to_pylist()]
-    new = write_rows(view, table._engine, rows.filter(chosen).drop(["_file"]), WriteOptions())
+    new = write_rows(view, table._engine, rows.filter(chosen).drop(["_file"]), WriteOptions()).files
     change = Change(
         Operation.REPLACE,
         added_data=new,

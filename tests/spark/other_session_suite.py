@@ -14,12 +14,14 @@ import sys
 import time
 import traceback
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rowlake
+from rowlake.engine.jobs import is_remote
 from rowlake.engine.session import make_session
 from rowlake.engine.spark import Engine
-from tests import engine_checks, row_level_checks, stream_checks, table_checks
+from tests import attach_checks, engine_checks, row_level_checks, stream_checks, table_checks
 from tests.spark_session import INTERPRETED
 
 if TYPE_CHECKING:
@@ -55,6 +57,13 @@ def check_rows_that_java_deleted_stay_deleted(lake: Any, name: str) -> None:
     assert sorted(row.id for row in frame.collect()) == [each for each in kept if each < 15]
 
 
+def attached(check: Callable[..., None], spark: Any, folder: str) -> None:
+    """Run a check of an attached session, in a lake of its own."""
+    place = Path(f"{folder}-{check.__name__}")
+    with rowlake.attach(spark, str(place / "lake")) as lake:
+        check(spark, lake, place)
+
+
 def named_checks(
     engine: Engine, lake: Any, java: Any, folder: str
 ) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -68,6 +77,9 @@ def named_checks(
             yield name, partial(changes, lake)
     for check in stream_checks.CHECKS:
         yield check.__name__, partial(check, lake, f"{folder}-{check.__name__}")
+    # A cluster of processes has the API that one process has.
+    for check in attach_checks.CHECKS if is_remote(lake.spark) or engine.is_one_machine else ():
+        yield check.__name__, partial(attached, check, lake.spark, folder)
     for name in JAVA_TABLES.values() if java else ():
         check = check_rows_that_java_deleted_stay_deleted
         yield f"{check.__name__} {name}", partial(check, java, name)

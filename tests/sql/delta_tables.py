@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tests.sql.case_files import Case
 
 SPACE, LAYOUTS = "on_delta", "delta_layouts"
+DEFAULTS = "delta.feature.allowColumnDefaults"  # which Iceberg has from format version 3 on
 VECTORS, MAPPING = "delta.enableDeletionVectors", "delta.columnMapping.mode"
 # How a change of few rows is made; column mapping is an axis of its own, and shares the modes.
 MODES = {
@@ -69,6 +70,7 @@ def using_delta(statement: str, properties: dict[str, str]) -> str:
         if depth == 0:
             columns, rest = statement[: place + 1], statement[place + 1 :]
             break
+    rest = rest.replace("'format-version' = '3'", f"'{DEFAULTS}' = 'supported'")
     listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
     if "TBLPROPERTIES (" in rest:
         more = rest.replace("TBLPROPERTIES (", f"TBLPROPERTIES ({listed}, ")

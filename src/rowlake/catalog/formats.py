@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, Any
 from rowlake.catalog import foreign_names
 from rowlake.catalog import tables as catalog_tables
 from rowlake.catalog.backend import backend_of, kinds_of
+from rowlake.deferred import deferred
 from rowlake.delta.format import DELTA
 from rowlake.errors import InvalidStatementError, TableNotFoundError, UnsupportedFeatureError
 from rowlake.iceberg.format import ICEBERG
 from rowlake.model.mirror import MIRROR_OF
 from rowlake.model.names import levels_of, quoted, table_levels
-from rowlake.storage.places import place_of
 
 if TYPE_CHECKING:
     from rowlake.model.format import Format
     from rowlake.model.handle import TableHandle
     from rowlake.model.metadata_change import TableDefinition
     from rowlake.model.names import Identifier, Name
+    from rowlake.storage import places
+else:  # loaded at its first use: a look at a table compares no places
+    (places,) = deferred("rowlake.storage", "places")
 
 FORMATS = {ICEBERG.name: ICEBERG, DELTA.name: DELTA}
 
@@ -160,7 +163,7 @@ def validate_renaming(catalog: Any, handle: TableHandle, to: Format) -> None:
     foreign_names.validate_can_hold(catalog, handle.identifier)
     if to is ICEBERG and _is_of_folders(catalog):
         place = backend_of(catalog).default_location(handle.identifier) or ""
-        if place_of(place) != place_of(handle.location):
+        if places.place_of(place) != places.place_of(handle.location):
             raise UnsupportedFeatureError(
                 f"Cannot convert {handle.name}: it is at {handle.location}, and the file-system "
                 f"catalog has the Iceberg table of that name at {place}. Nothing was changed."

@@ -204,5 +204,5 @@ class Commit:
 
 
 def _locations(change: Change) -> set[str]:
-    tables = (change.added_data, change.added_deletes)
+    tables = (change.added_data, change.added_deletes, change.images)
     return {location for files in tables for location in files["location"].to_pylist()}

@@ -139,5 +139,5 @@ def commit_all_or_raise(catalog: HoldingCatalog) -> None:
 
 
 def _locations(change: Change) -> list[str]:
-    tables = (change.added_data, change.added_deletes)
+    tables = (change.added_data, change.added_deletes, change.images)
     return [location for files in tables for location in files["location"].to_pylist()]

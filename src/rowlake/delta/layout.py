@@ -11,12 +11,14 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rowlake.delta.features import CHANGE_FEED
 from rowlake.delta.vector_file import FRAME_BYTES, vector_content
 from rowlake.errors import InvalidStatementError
 from rowlake.model.column_rules import identity_columns
 from rowlake.model.file_layout import FileLayout, PackedVectors, operation_mark
 from rowlake.model.files import DELTA_VECTOR
 from rowlake.model.view import DATA_PATH
+from rowlake.storage.locations import join
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from rowlake.delta.metadata import Metadata
     from rowlake.delta.schema import TableColumns
 
+CHANGE_DATA = "_change_data"
 CODEC, TARGET_SIZE = "delta.parquet.compression.codec", "delta.targetFileSize"
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _CODECS = {"none": "uncompressed", "lz4_raw": "lz4"}
@@ -77,6 +80,7 @@ def layout_of(location: str, metadata: Metadata, columns: TableColumns) -> FileL
         # Elements, keys and values have ids of ours alone, which a new column may get.
         ids=frozenset(columns.file_names) if is_mapped else frozenset(),
         vectors=VectorBinaries(),
+        images_folder=join(location, CHANGE_DATA) if metadata.is_set(CHANGE_FEED) else None,
     )
 
 

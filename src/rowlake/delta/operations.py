@@ -105,6 +105,7 @@ def _merge(change: Change, _metadata: Metadata, counts: FileCounts) -> Told:
         "numTargetBytesRemoved": _bytes(counts.removed, "size"),
         "numTargetDeletionVectorsAdded": counts.vectors_added,
         "numTargetDeletionVectorsRemoved": counts.vectors_removed,
+        **_change_files(change, "numTargetChangeFilesAdded"),
     }
     return Told("MERGE", _predicate(change), metrics)
 
@@ -200,7 +201,12 @@ def _files(change: Change, counts: FileCounts) -> dict[str, int]:
         "numRemovedBytes": _bytes(counts.removed, "size"),
         "numDeletionVectorsAdded": counts.vectors_added,
         "numDeletionVectorsRemoved": counts.vectors_removed,
+        **_change_files(change, "numAddedChangeFiles"),
     }
+
+
+def _change_files(change: Change, name: str) -> dict[str, int]:
+    return {name: change.images.num_rows} if change.images.num_rows else {}
 
 
 def _counted(change: Change, name: str, default: int) -> int:

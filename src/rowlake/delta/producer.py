@@ -19,6 +19,7 @@ from rowlake.delta.add_actions import (
     Adding,
     RowIds,
     add_actions,
+    cdc_actions,
     readd_actions,
     remove_actions,
 )
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from rowlake.delta.protocol import Protocol
     from rowlake.delta.vector_file import VectorDescriptor
     from rowlake.model.change import Change
+
+
+# What replaces whole files: their rows are deletes, the new ones inserts, as readers find them.
+_REPLACING = ("overwrite", "create")
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,7 @@ class _Attempt:
             record_counts=self.live.record_counts(kept),
             data_change=self.is_change,
         )
-        return [*removed, *again, *added]
+        return [*removed, *again, *added, *cdc_actions(self.change.images, self._adding)]
 
     def _kept(self) -> pa.Table:
         """Return the live files that stay with another vector, or without theirs."""
@@ -228,9 +233,6 @@ class _Attempt:
         change, state = self.change, self.state
         if not change.added_data.num_rows:
             return []
-        of = Adding(
-            self.handle.folder, self.columns, dict(state.metadata.configuration), state.protocol
-        )
         ids, mark = None, []
         if is_tracked(state.protocol):
             first = high_water_mark(state.actions.domains) + 1
@@ -239,13 +241,18 @@ class _Attempt:
             mark = [mark_action(first + rows - 1)]
         adds = add_actions(
             change.added_data,
-            of,
+            self._adding,
             modified_ms=self.now,
             data_change=self.is_change,
             row_ids=ids,
             vectors=self._descriptors(),
         )
         return [*mark, *adds]
+
+    @property
+    def _adding(self) -> Adding:
+        metadata, protocol = self.state.metadata, self.state.protocol
+        return Adding(self.handle.folder, self.columns, dict(metadata.configuration), protocol)
 
     def _descriptors(self) -> Mapping[str, VectorDescriptor]:
         return {
@@ -272,10 +279,12 @@ class _Attempt:
             )
         if not touches or not change.added_data.num_rows:
             return
-        if self.is_change and metadata.is_set(CHANGE_FEED):
+        shows = change.images.num_rows or change.verb in _REPLACING
+        if self.is_change and metadata.is_set(CHANGE_FEED) and not shows:
             raise UnsupportedFeatureError(
                 f"Cannot change rows of {self.handle.name}: its property {CHANGE_FEED} is true, "
-                "and rowlake does not write change data files. Nothing was changed."
+                f"and this {change.verb or 'operation'} wrote no change data files. Nothing was "
+                "changed."
             )
         if metadata.is_set(ROW_TRACKING):
             raise UnsupportedFeatureError(

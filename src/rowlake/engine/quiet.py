@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ def silence_refusals() -> None:
 
 
 def _loggers() -> list[Any]:
+    """Return PySpark's loggers; none before it is loaded, since nothing is logged by then."""
+    if "pyspark" not in sys.modules:
+        return []
     with suppress(ImportError):
         from pyspark.logger import PySparkLogger
 

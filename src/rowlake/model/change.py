@@ -103,6 +103,8 @@ class Change:
       (dynamic overwrite).
     - `app_batch`: the batch of a stream that the change is, marked in the same commit.
     - `table_properties`: properties of the table that are set in the same commit.
+    - `images`: files of the rows that the change changes (`Content.IMAGES`), for tables that keep
+      them.
     - `moved_marks`: identity columns that the rows added have new values of. The change must not
       land where another writer has used values since it was planned.
     - `verb`: the operation by the name that users know, for the table's history.
@@ -123,6 +125,7 @@ class Change:
     properties: Mapping[str, str] = field(default_factory=dict)
     app_batch: AppBatch | None = None
     table_properties: Mapping[str, str] = field(default_factory=dict)
+    images: pa.Table = field(default_factory=no_files)
     moved_marks: tuple[MovedMark, ...] = ()
     verb: str = ""
 

@@ -48,7 +48,8 @@ class FileLayout:
     - `stored_names`: names of fields in files, by field id, where they are not the columns' own;
     - `unstored`: top-level columns (field ids) that files do not hold;
     - `ids`: the field ids that files carry; None: all;
-    - `vectors`: the files of deletion vectors; None: Puffin.
+    - `vectors`: the files of deletion vectors; None: Puffin;
+    - `images_folder`: where files of changed rows are kept beside the table's; None: they are not.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -58,6 +59,7 @@ class FileLayout:
     unstored: frozenset[int] = frozenset()
     ids: frozenset[int] | None = None
     vectors: VectorFiles | None = None
+    images_folder: str | None = None
 
 
 DEFAULT_LAYOUT = FileLayout()

@@ -25,11 +25,16 @@ import pyarrow.compute as pc
 
 
 class Content(enum.IntEnum):
-    """What a file holds (the spec's `content` numbers)."""
+    """What a file holds (the spec's `content` numbers).
+
+    `IMAGES` is none of the spec's: rows that a commit changed, each with what happened to it, for
+    formats that keep them beside the table's own files.
+    """
 
     DATA = 0
     POSITION_DELETES = 1
     EQUALITY_DELETES = 2
+    IMAGES = 100
 
 
 class Status(enum.IntEnum):

@@ -117,7 +117,7 @@ class _Run:
             planned = self.planned()
         reached(Phase.PLANNED, self.handle)
         with self.phases.phase("write"):
-            done = self._done(planned)
+            done = self._with_needed_images(self._done(planned))
         if not planned.removed and not done.changes_anything and not self._marks_table:
             return self.handle, self._result(planned, done)
         try:
@@ -192,6 +192,13 @@ class _Run:
                 remove_attempt(tasks[0].write, self.storage)
             raise
 
+    def _with_needed_images(self, done: Done) -> Done:
+        """Remove images that nobody needs: files that only came, or only went, say as much."""
+        if not done.images.num_rows or (done.data.num_rows and done.changed):
+            return done
+        remove_written(done.images, self.storage)
+        return done.without_images()
+
     # --- committing
 
     def _commit_change(self, planned: Planned, done: Done) -> Change:
@@ -221,6 +228,7 @@ class _Run:
             properties={**self._counted(planned, done), **options.properties},
             app_batch=options.app_batch,
             table_properties=self.change.table_properties,
+            images=done.images,
             moved_marks=moved_marks(data, self.change.identities, view) if done.inserted else (),
         )
 

@@ -20,6 +20,7 @@ from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import Schema
 from rowlake.model.task import ScanTask
+from rowlake.rowlevel.images import Images
 from rowlake.rowlevel.matches import POSITION, Changes, changes_of
 from rowlake.rowlevel.rows import inserted_rows, patched, target_columns, updated_rows
 from rowlake.rowlevel.source import Part, SourceRows, flags
@@ -49,6 +50,7 @@ _INSERT_ROWS = 1 << 18
 class _Work:
     """What came of a task so far."""
 
+    images: Images
     outcomes: list[dict[str, Any]] = field(default_factory=list)
     deleted: list[DeletedPositions] = field(default_factory=list)
 
@@ -56,7 +58,7 @@ class _Work:
 def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
     """Change the rows of a task's files, insert what is left; on failure remove what it wrote."""
     storage = Storage(task.context.io_properties)
-    source, work = SourceRows(task, storage), _Work()
+    source, work = SourceRows(task, storage), _Work(Images(task))
     written = WRITTEN_FILES.empty_table()
     try:
         with counting() as read:
@@ -73,8 +75,10 @@ def change_kernel(task: ChangeTask) -> Iterator[pa.RecordBatch]:
             task.write.layout.vectors,
         )
         written = pa.concat_tables([written, writer.write(work.deleted)])
-    except BaseException:
+        written = pa.concat_tables([written, work.images.close()])
+    except BaseException as error:
         remove_written(written, storage)
+        work.images.remove_all(error)
         raise
     yield from outcome_batches([*work.outcomes, *matches_of(task, source)], written)
 
@@ -106,14 +110,17 @@ def _changed(
     # Rows that equality deletes hide are not counted here: such a file is never taken for empty.
     live = live_rows(task.context, file, deletes, storage)
     outcome = outcome_of(task, file, changes, live)
+    work.images.add_old(file, changes)
     updates, way = changes.of(task, Action.UPDATE), Way(outcome["way"])
     if way is Way.REWRITE:
-        for batch in _rewritten(task, file, changes):
+        for batch in _rewritten(task, file, changes, work.images):
             outcome["copied"] += batch.num_rows
             yield batch
         outcome["copied"] -= len(updates)
     else:
-        yield from _updated(task, file, updates)
+        for batch in _updated(task, file, updates):
+            work.images.add_new(batch)
+            yield batch
     if way is Way.DELETE_FILE:
         every = distinct(deletes.positions, changes.positions)
         work.deleted.append(DeletedPositions(file.location, file.spec_id, partition, every))
@@ -205,7 +212,9 @@ def _new_versions(
     return updated_rows(task.write.schema.arrow, batch, updates.rows, updates.source, clauses)
 
 
-def _rewritten(task: ChangeTask, file: FileTask, changes: Changes) -> Iterator[pa.RecordBatch]:
+def _rewritten(
+    task: ChangeTask, file: FileTask, changes: Changes, images: Images
+) -> Iterator[pa.RecordBatch]:
     """Yield all live rows of a file: deleted ones left out, updated ones in their new version."""
     columns = task.write.schema.arrow
     context = replace(
@@ -223,6 +232,7 @@ def _rewritten(task: ChangeTask, file: FileTask, changes: Changes) -> Iterator[p
             some[low:high] = True
             mask = np.isin(positions, updates.positions[low:high], assume_unique=True)
             new = _new_versions(task, rows.filter(pa.array(mask)), updates.where(some))
+            images.add_new(new)
             rows = patched(rows, mask, new)
         lost = np.isin(positions, gone, assume_unique=True)
         yield rows.filter(pa.array(~lost)) if lost.any() else rows
@@ -235,7 +245,9 @@ def _inserted(task: ChangeTask, part: Part, work: _Work) -> Iterator[pa.RecordBa
         count += len(own)
         for start in range(0, len(own), _INSERT_ROWS):
             some = own[start : start + _INSERT_ROWS]
-            yield inserted_rows(task.write.schema.arrow, part.rows, some, clause)
+            batch = inserted_rows(task.write.schema.arrow, part.rows, some, clause)
+            work.images.add_inserted(batch)
+            yield batch
     work.outcomes.append({"part": part.number, "inserted": count})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -55,7 +55,18 @@ class Done:
     @property
     def deletes(self) -> pa.Table:
         """The delete files written."""
-        return self.files.filter(pc.not_equal(self.files["content"], int(Content.DATA)))
+        others = pa.array([int(Content.DATA), int(Content.IMAGES)], pa.int8())
+        return self.files.filter(pc.invert(pc.is_in(self.files["content"], value_set=others)))
+
+    @property
+    def images(self) -> pa.Table:
+        """The files of changed rows."""
+        return self.files.filter(pc.equal(self.files["content"], int(Content.IMAGES)))
+
+    def without_images(self) -> Done:
+        """Return the same without files of changed rows."""
+        kept = pc.not_equal(self.files["content"], int(Content.IMAGES))
+        return replace(self, files=self.files.filter(kept))
 
     @classmethod
     def of(cls, outcomes: pa.Table) -> Done:

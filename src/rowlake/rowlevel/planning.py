@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.errors import InternalError
+from rowlake.model.merge import Action
 from rowlake.model.predicate import TRUE, conjunction
 from rowlake.plan.files import plan_files
 from rowlake.prune.bind import bind
@@ -24,6 +25,7 @@ from rowlake.rowlevel.task import ChangeTask
 from rowlake.rowlevel.tasks import TaskLayout, placed_files
 from rowlake.verbs.read import scan_context
 from rowlake.write.context import write_context
+from rowlake.write.images import images_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,12 +83,19 @@ def plan_change(
     removed = _inside(files) if change.deletes_all_matched else {}
     template = change_template(change, view, options)
     layout = TaskLayout(change.staged)
-    placed = [
-        one
-        for one in placed_files(_without(files, removed), layout, template)
-        if one.parts or change.staged is None or change.touches_unmatched
-    ]
-    return Planned(files, keys, predicate, removed, placed, template)
+
+    def placed(unread: Mapping[str, int]) -> list[Placed]:
+        return [
+            one
+            for one in placed_files(_without(files, unread), layout, template)
+            if one.parts or change.staged is None or change.touches_unmatched
+        ]
+
+    found = placed(removed)
+    if removed and found and template.images is not None:
+        # A commit that shows some of the rows that it changed must show all of them.
+        removed, found = {}, placed({})
+    return Planned(files, keys, predicate, removed, found, template)
 
 
 def whole_files_of(view: TableView) -> TableView:
@@ -112,14 +121,16 @@ def change_template(change: RowChange, view: TableView, options: WriteOptions) -
         scan_context(view),
         predicate=None if change.predicate == TRUE else bind(change.predicate, view.schema),
     )
+    write = write_context(
+        view,
+        operation_id=str(uuid.uuid4()),
+        row_lineage=view.can.row_ids,
+        sort="local" if view.sort_order.fields else "none",
+    )
+    shows = any(clause.action in (Action.UPDATE, Action.DELETE) for clause in change.clauses)
     return ChangeTask(
         context=context,
-        write=write_context(
-            view,
-            operation_id=str(uuid.uuid4()),
-            row_lineage=view.can.row_ids,
-            sort="local" if view.sort_order.fields else "none",
-        ),
+        write=write,
         clauses=change.clauses,
         matching=change.matching,
         mode=mode_for(options, view, SETTINGS[change.verb]),
@@ -130,6 +141,7 @@ def change_template(change: RowChange, view: TableView, options: WriteOptions) -
         checks_cardinality=change.checks_cardinality,
         skips_unchanged=change.skips_unchanged,
         rejects_matches=change.rejects_matches,
+        images=images_context(write) if shows else None,
     )
 
 

@@ -93,7 +93,8 @@ class ChangeTask:
     - `matched`: bitmaps of the rows of owned parts that other tasks matched before;
     - `checks_cardinality`: two source rows for one target row are an error;
     - `skips_unchanged`: an UPDATE that changes no value is none;
-    - `rejects_matches`: a match is an error.
+    - `rejects_matches`: a match is an error;
+    - `images`: how the images of changed rows are written, where they are.
     """
 
     context: ScanContext
@@ -114,6 +115,7 @@ class ChangeTask:
     checks_cardinality: bool = False
     skips_unchanged: bool = False
     rejects_matches: bool = False
+    images: WriteContext | None = None
 
     def of(self, when: When) -> list[tuple[int, TaskClause]]:
         """Return the clauses for some rows with their numbers."""

@@ -293,16 +293,21 @@ def _units(
 ) -> Iterator[tuple[int, Sequence[ChangeGroup]]]:
     """Yield what a batch takes whole, with the number of groups up to its end.
 
-    Rewrites of one commit are one unit: an update may take a row from one group to another, and
-    its insert must not be in an earlier batch than its delete.
+    Rewrites of one commit are one unit, and files of images: an update may take a row from one
+    group to another, and its insert must not be in an earlier batch than its delete.
     """
     at = first
     while at < len(groups):
         end = at + 1
-        while groups[at].cancels and end < len(groups) and groups[end].cancels:
+        while _is_shared(groups[at]) and end < len(groups) and _is_shared(groups[end]):
             end += 1
         yield end, groups[at:end]
         at = end
+
+
+def _is_shared(group: ChangeGroup) -> bool:
+    """Return whether an update may have one image in the group, and the other in another."""
+    return bool(group.cancels or group.images)
 
 
 def _number(options: Mapping[str, str], name: str) -> int | None:

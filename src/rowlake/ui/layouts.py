@@ -242,8 +242,7 @@ def overlap_of(survey: Survey, number: int) -> Overlap | None:
     least, greatest = least[order], greatest[order]
     shape = _Shape(survey, number, spans.lower, spans.upper, np.flatnonzero(wanted)[order])
     starts, ends = _between(least, greatest)
-    counts = _coverage(starts, ends)
-    shown = _around(int(counts.argmax()), starts, ends)
+    shown = _around(starts, ends)
     depth = depths.depth_of(survey, number)
     first, last = _between(least[shown], greatest[shown])
     return Overlap(
@@ -253,7 +252,7 @@ def overlap_of(survey: Survey, number: int) -> Overlap | None:
         unknown=int((~spans.known).sum()),
         depth=None if depth is None else depth.average,
         whole=shape.ends(least, greatest, slice(None)),
-        counts=counts,
+        counts=_coverage(starts, ends),
         zoomed=shape.ends(least, greatest, shown),
         starts=first,
         ends=last,
@@ -276,13 +275,12 @@ def _between(least: Numbers, greatest: Numbers) -> tuple[Numbers, Numbers]:
     return (least - low) / width, (greatest - low) / width
 
 
-def _around(deepest: int, starts: Numbers, ends: Numbers) -> slice:
-    """Return `RANGES_SHOWN` files in a row, in the middle those of the deepest stretch."""
+def _around(starts: Numbers, ends: Numbers) -> slice:
+    """Return `RANGES_SHOWN` files in a row, in the middle those with the value that most hold."""
     if len(starts) <= RANGES_SHOWN:
         return slice(None)
-    value = (deepest + 0.5) / COVERAGE_BINS
-    holding = np.flatnonzero((starts <= value) & (ends >= value))
-    middle = int(holding.mean()) if len(holding) else int(np.searchsorted(starts, value))
+    value = starts[int(_depths(starts, ends, starts).argmax())]
+    middle = int(np.flatnonzero((starts <= value) & (ends >= value)).mean())
     first = min(max(middle - RANGES_SHOWN // 2, 0), len(starts) - RANGES_SHOWN)
     return slice(first, first + RANGES_SHOWN)
 
@@ -313,11 +311,17 @@ class _Shape:
         return human_text("identity", pc.cast(value, kind) if value.type != kind else value)
 
 
+def _depths(starts: Numbers, ends: Numbers, values: Numbers) -> Numbers:
+    """Return how many ranges hold each value; starts are sorted."""
+    begun = np.searchsorted(starts, values, side="right")
+    return np.asarray(begun - np.searchsorted(np.sort(ends), values, side="left"))
+
+
 def _coverage(starts: Numbers, ends: Numbers) -> Numbers:
-    """Return how many ranges touch each of `COVERAGE_BINS` stretches between 0 and 1."""
-    last = COVERAGE_BINS - 1
-    first = np.clip((starts * COVERAGE_BINS).astype(np.int64), 0, last)
-    final = np.clip((ends * COVERAGE_BINS).astype(np.int64), 0, last)
-    steps = np.bincount(first, minlength=COVERAGE_BINS + 1)
-    steps = steps - np.bincount(final + 1, minlength=COVERAGE_BINS + 1)
-    return np.asarray(np.cumsum(steps)[:COVERAGE_BINS])
+    """Return how many ranges hold one value at most, in each of `COVERAGE_BINS` stretches."""
+    middles = (np.arange(COVERAGE_BINS) + 0.5) / COVERAGE_BINS
+    counts = _depths(starts, ends, middles)
+    for values in (starts, ends):  # between two of these, the depth does not change
+        places = np.minimum((values * COVERAGE_BINS).astype(np.int64), COVERAGE_BINS - 1)
+        np.maximum.at(counts, places, _depths(starts, ends, values))
+    return counts

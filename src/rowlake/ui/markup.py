@@ -120,7 +120,6 @@ def document(title: str, body: Element, *, head: tuple[Element, ...] = ()) -> by
             el("meta", charset="utf-8"),
             el("meta", name="viewport", content="width=device-width, initial-scale=1"),
             el("meta", name="color-scheme", content="light dark"),
-            el("meta", name="referrer", content="no-referrer"),
             el("title", title),
             el("link", rel="icon", href="/static/icon.svg", type="image/svg+xml"),
             el("link", rel="stylesheet", href="/static/page.css"),

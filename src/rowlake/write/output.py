@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -34,6 +35,21 @@ if TYPE_CHECKING:
     from rowlake.write.partitions import Key
 
 EXTENSIONS = {"PARQUET": "parquet", "ORC": "orc", "AVRO": "avro"}
+
+
+@dataclass(frozen=True)
+class _Retyped:
+    """An array under another type of the same layout, without a copy.
+
+    `Array.view` would refuse a null struct of a required field, whose place holds no value.
+    """
+
+    column: pa.Array
+    to: pa.DataType
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        del requested_schema
+        return self.to.__arrow_c_schema__(), self.column.__arrow_c_array__()[1]
 
 
 class TaskFiles:
@@ -66,7 +82,7 @@ class TaskFiles:
     def _new_location(self, key: Key) -> str:
         context = self.context
         number = len(self._opened) + 1
-        kind = "" if context.content is Content.DATA else "-deletes"
+        kind = "-deletes" if context.content is Content.EQUALITY_DELETES else ""
         name = (
             f"{context.layout.name_prefix}{context.task_number:05d}-{self._attempt}-{context.operation_id}-{number:05d}"
             f"{kind}.{EXTENSIONS[context.file_format]}"
@@ -87,7 +103,9 @@ class TaskFiles:
         if column.type.equals(to):
             return column
         # A cast matches the fields of structs by name, and these have other names in files.
-        return column.view(to) if self.context.layout.stored_names else column.cast(to)
+        if self.context.layout.stored_names:
+            return pa.array(_Retyped(column, to))
+        return column.cast(to)
 
     def trial_size(self, batch: pa.RecordBatch) -> int:
         """Return how many bytes a file of these rows alone would take; nothing is written."""

@@ -362,3 +362,9 @@ WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *;
 -- view few: VALUES (1, 'x'), (9, 'y') AS few(id, w)
 MERGE INTO few USING db.t AS s ON few.id = s.id WHEN MATCHED THEN DELETE;
 -- error: InvalidStatementError
+
+-- case: MERGE into a table of Spark's own catalog is refused
+-- table: two
+CREATE TABLE IF NOT EXISTS spark_catalog.default.words_of_spark USING parquet AS SELECT 9 AS id, 'y' AS w;
+MERGE INTO spark_catalog.default.words_of_spark AS w USING db.t AS s ON w.id = s.id WHEN MATCHED THEN DELETE;
+-- error: InvalidStatementError

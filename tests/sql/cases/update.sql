@@ -397,3 +397,9 @@ UPDATE db.t SET a = _pos WHERE id > 2;
 -- view few: VALUES (1, 'x'), (9, 'y') AS few(id, w)
 UPDATE few SET w = 'z' WHERE id = 1;
 -- error: InvalidStatementError
+
+-- case: UPDATE of a table of Spark's own catalog is refused
+-- table: two
+CREATE TABLE IF NOT EXISTS spark_catalog.default.words_of_spark USING parquet AS SELECT 9 AS id, 'y' AS w;
+UPDATE spark_catalog.default.words_of_spark SET w = 'z' WHERE id = 9;
+-- error: InvalidStatementError

@@ -275,7 +275,7 @@ def updating(table, gone: list[int], new: pa.Table, **needs):
     """Return a writer that has new versions of rows: marks, and data files."""
 
     view = table.handle.view(ref="main")
-    added = write_rows(view, table._engine, new, WriteOptions())
+    added = write_rows(view, table._engine, new, WriteOptions()).files
     return marking(table, {files_of(table)[0]: gone}, added=added, **needs)
 
 

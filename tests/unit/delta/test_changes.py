@@ -13,6 +13,8 @@ from rowlake.delta.vector_file import write_vectors
 from rowlake.errors import CorruptTableError, InvalidStatementError, UnsupportedFeatureError
 from rowlake.model.predicate import Leaf, Op
 from rowlake.storage.files import Storage
+from rowlake.stream.source import TableStream
+from rowlake.stream.source_options import options_of
 from tests.any_format import changing
 from tests.delta_logs import HandMade, column, features, metadata, people
 
@@ -221,6 +223,27 @@ def test_change_files_of_partitions_and_mapped_columns_have_their_values(lake, m
     )
     (found,) = lake.table(made.name).changes_arrow(start=0).to_pylist()
     assert (found["id"], found["p"], found["_change_type"]) == (1, "y", "insert")
+
+
+def test_the_images_of_a_commit_stay_in_one_batch_of_a_stream(lake, made):
+    made.create(made.add("a", people(0, 1)))
+    made.commit(
+        made.remove("a"),
+        made.add("b", people(0, 5)),
+        image(made, "_change_data/new", people(5), ["update_postimage"]),
+        image(made, "_change_data/old", people(1), ["update_preimage"]),
+    )
+    handle = lake.table(made.name).handle
+    options = options_of(0, None, 1, None) | {"changes": "true"}
+    stream = TableStream(handle, "main", handle.view().schema, options)
+    end = stream.latest(None)
+    kernel, tasks = stream.plan(stream.initial(), end)
+    found = [row for task in tasks for batch in kernel(task) for row in batch.to_pylist()]
+    assert sorted((row["_change_type"], row["id"]) for row in found) == [
+        ("delete", 1),
+        ("insert", 5),
+    ]
+    assert stream.latest(end) == end
 
 
 def test_an_unknown_type_of_change_is_a_damaged_file(lake, made):

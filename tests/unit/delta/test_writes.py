@@ -223,15 +223,6 @@ def test_append_only_tables_keep_their_rows(lake, path, tmp_path):
     assert sorted((tmp_path / "t").rglob("*")) == before
 
 
-def test_tables_with_a_change_feed_take_rows_but_no_updates(lake, path):
-    properties = {"delta.enableChangeDataFeed": "true"}
-    table = lake.create_table(path, people(1).schema, properties=properties)
-    table.append(people(1, 2))
-    with pytest.raises(UnsupportedFeatureError, match="change data files"):
-        table.update({"name": "'x'"}, where="id = 1")
-    assert names(lake.table(path)) == {1: "n1", 2: "n2"}
-
-
 def test_a_replaced_table_keeps_its_id_and_history(lake, path):
     first = lake.create_table(path, "a string")
     first.append(pa.table({"a": ["x"]}))

@@ -401,7 +401,7 @@ def test_a_compaction_that_lands_meanwhile_with_an_old_sequence_number(lake, ver
     def compact():
         files = other.inspect("data_files").to_pylist()
         old = next(row["file_path"] for row in files if row["record_count"] == 100)
-        written = write_rows(before, other._engine, sales(100), WriteOptions())
+        written = write_rows(before, other._engine, sales(100), WriteOptions()).files
         change = Change(
             Operation.REPLACE,
             added_data=written,
@@ -421,7 +421,7 @@ def test_a_compaction_of_other_files_with_an_old_sequence_number(lake, version, 
     """No file that was read goes, but a file comes that a removed delete applies to."""
     table = make(lake, version)
     table.append(sales(100))
-    late = write_rows(table.handle.view(), table._engine, sales(3, 6), WriteOptions())
+    late = write_rows(table.handle.view(), table._engine, sales(3, 6), WriteOptions()).files
     upsert(table, sales(10, 5))
     other = lake.table(NAME)
 

@@ -196,7 +196,7 @@ def test_deletes_that_are_older_than_their_file_stay_without_effect(lake):
     table = make(lake, files=1)
     old = files_of(table)[0]
     place = places_of(table)[old]
-    late = write_rows(table.handle.view(), table._engine, sales(10, 900), WriteOptions())
+    late = write_rows(table.handle.view(), table._engine, sales(10, 900), WriteOptions()).files
     new = late["location"][0].as_py()
     sets = [{new: [number], old: [number]} for number in range(4)]
     add_position_deletes(table, *sets, granularity="partition", places={new: place})

@@ -133,9 +133,8 @@ def test_columns_are_added(table):
     check_equal(table)
 
 
+@pytest.mark.parametrize("table", ["iceberg-v3", "delta-mapped"], indirect=True)
 def test_columns_are_renamed_dropped_and_their_names_taken(lake, table):
-    if table.properties.get("delta.columnMapping.mode") is None and table.format == "delta":
-        pytest.skip("needs column mapping")
     alter(table, ("rename_column", "score", "points"))
     check_equal(table)
     alter(table, ("add_column", "score", "int"))

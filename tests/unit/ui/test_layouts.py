@@ -80,12 +80,12 @@ def test_ranges_are_those_of_the_fullest_partition(lake) -> None:
         numbers(lake, "n", partition_by="store"),
         [MB] * 5,
         stores=[7, 7, 7, 8, 8],
-        lows=[0, 5, 10, 1_000, 2_000],
+        lows=[0, 4, 8, 1_000, 2_000],
         width=10,
     )
     found = overlap_of(survey(table.handle), 1)
-    assert (found.partition, found.files, found.whole) == ("store=7", 3, ("0", "20"))
-    assert found.counts.max() == 3  # 0–10, 5–15 and 10–20 share the value 10
+    assert (found.partition, found.files, found.whole) == ("store=7", 3, ("0", "18"))
+    assert found.counts.max() == 3  # 0–10, 4–14 and 8–18 share the value 9
 
 
 def test_of_many_ranges_those_around_the_deepest_value_are_shown(lake) -> None:

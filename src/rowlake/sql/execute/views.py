@@ -1,8 +1,9 @@
 """CREATE, ALTER, DROP and SHOW of views.
 
 A temporary view over lake tables is kept as text beside the Spark session, which has a view of the
-same name too: Spark says whether a name is taken, lists it and describes it. A temporary view that
-reads nothing of the lake is Spark's alone. Views with a namespace are the catalog's.
+same name too: Spark says whether a name is taken, lists it and describes it. Read without rowlake
+(`spark.table`), that one shows the rows of the moment when it was made. A temporary view that reads
+nothing of the lake is Spark's alone. Views with a namespace are the catalog's.
 """
 
 from __future__ import annotations

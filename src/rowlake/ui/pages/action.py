@@ -73,7 +73,7 @@ def action_of(site: Site, asked: Asked) -> Action:
 def confirm_page(site: Site, asked: Asked, warning: str = "") -> Element:
     """Return the dry run of an action, with the button that runs it."""
     action, look = action_of(site, asked), asked.look(site)
-    back = el("a", "Back", href=address("/table/optimize", name=look.name), class_="button plain")
+    back = el("a", "Back", href=address("/table/optimize", name=look.name), class_="button")
     parts: list[Node] = [el("p", warning, class_="trouble", role="alert")] if warning else []
     try:
         report = action.run(look.table, True)
@@ -88,7 +88,7 @@ def confirm_page(site: Site, asked: Asked, warning: str = "") -> Element:
         site,
         PATH,
         *table_head(look.name, PATH, badge(look.health.verdict.value)),
-        card(f"{action.title}: dry run", *parts, el("p", back), class_="confirm"),
+        card(f"{action.title}: dry run", *parts, el("p", back)),
     )
 
 

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rowlake.errors import RowlakeError
+from rowlake.model.health import count_text
 from rowlake.ui.frame import card, grid, moment, nothing, page
 from rowlake.ui.markup import Element, Node, address, el
 from rowlake.ui.operations import RUNNING
@@ -118,19 +119,18 @@ def _latest(found: list[tuple[Look, Past]]) -> list[tuple[Look, Past]]:
 def _table(found: list[tuple[Look, Past]]) -> Element:
     if not found:
         return nothing("No commits yet.")
+    retried = any(past.lost for _, past in found)
     rows: list[list[Node]] = []
     for look, past in found:
         counts = (("+", past.inserted), ("~", past.updated), ("−", past.deleted))
         told = " ".join(f"{sign}{value:,}" for sign, value in counts if value)
-        lost = f"{past.lost} lost" if past.lost else ""
-        rows.append(
-            [
-                el("td", moment(past.when_ms), class_="when"),
-                el("td", el("a", look.name, href=address("/table/history", name=look.name))),
-                el("td", past.statement),
-                el("td", told or "–"),
-                past.user or "–",
-                lost,
-            ]
-        )
-    return grid("Commits", ["When", "Table", "Statement", "Rows", "By", "Attempts"], rows)
+        cells: list[Node] = [
+            el("td", moment(past.when_ms), class_="when"),
+            el("td", el("a", look.name, href=address("/table/history", name=look.name))),
+            past.statement,
+            told or "–",
+            past.user or "–",
+        ]
+        rows.append([*cells, count_text(past.lost, "lost attempt")] if retried else cells)
+    heads: list[Node] = ["When", "Table", "Statement", "Rows", "By"]
+    return grid("Commits", [*heads, "Retried"] if retried else heads, rows)

@@ -115,7 +115,7 @@ def _numbers(look: Look, past: Past) -> list[Node]:
         told.append(el("span", f"files +{added or 0:,} −{removed or 0:,}"))
     if past.user:
         told.append(el("span", "by ", el("b", past.user)))
-    told.append(el("span", past.snapshot_id, class_="id"))
+    told.append(el("span", f"#{past.snapshot_id}", class_="id"))
     if past.operation != "replace":
         to = address("/table/changes", name=look.name, start=past.parent_id, end=past.snapshot_id)
         told.append(
