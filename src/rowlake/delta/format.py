@@ -139,7 +139,8 @@ class DeltaFormat:
         """Note the definition that files were written for."""
         state = _own(handle).state
         moves = bool(change.moved_marks)
-        return producer.Prepared(token, state.metadata, state.protocol, moves_marks=moves)
+        read = producer.read_version_of(change)
+        return producer.Prepared(token, state.metadata, state.protocol, (), moves, read)
 
     def prepare_again(
         self,

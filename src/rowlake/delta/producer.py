@@ -52,7 +52,8 @@ _REPLACING = ("overwrite", "create")
 class Prepared:
     """What all attempts share: the definition that files were written for.
 
-    `moves_marks`: the files hold new values of identity columns.
+    `moves_marks`: the files hold new values of identity columns. `read_version` is that which a
+    change of existing files was made from, None where there are new rows alone.
     """
 
     token: int
@@ -60,6 +61,7 @@ class Prepared:
     protocol: Protocol
     written: tuple[str, ...] = ()
     moves_marks: bool = False
+    read_version: int | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,22 @@ def outdated(handle: DeltaHandle, prepared: Prepared) -> str | None:
         return "another writer changed the table's properties"
     if handle.state.protocol != prepared.protocol:
         return "another writer changed the table's protocol"
+    # What was deleted may be back, so what was made of the rows is no longer true.
+    if prepared.read_version is not None and _is_restored(handle, prepared.read_version):
+        return "another writer restored an earlier version of the table"
     return None
+
+
+def _is_restored(handle: DeltaHandle, since: int) -> bool:
+    versions = [one for one in handle.log.commits if since < one <= handle.snapshot_version]
+    infos = (handle.commit_at(version).other.commit_info for version in versions)
+    return any((info or {}).get("operation") == "RESTORE" for info in infos)
+
+
+def read_version_of(change: Change) -> int | None:
+    """Return the version that a change of existing files was made from; None for new rows alone."""
+    touches = change.removed_data or change.added_deletes.num_rows or change.removed_deletes
+    return change.requirements.starting_snapshot_id if touches else None
 
 
 def produce(

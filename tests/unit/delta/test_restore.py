@@ -8,9 +8,11 @@ import pyarrow as pa
 import pytest
 
 from rowlake import connect
+from rowlake.commit.phases import Phase
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from tests.any_format import changing
 from tests.lakes import rows_of
+from tests.parts.stopping import stopped_at
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 
@@ -140,3 +142,13 @@ def test_rows_keep_their_ids(lake):
     table.restore(version=1)
     assert table.handle.state.files["base_row_id"].to_pylist() == ids
     assert rows_of(table.arrow()) == rows_of(people(1, 2))
+
+
+def test_a_change_that_races_with_it_is_planned_again(lake):
+    table = make(lake, enableDeletionVectors="true")
+    table.append(people(*range(20)))
+    table.delete("id = 4", mode="merge-on-read")
+    other = lake.table("ns.t")
+    with stopped_at(Phase.PRODUCED, lambda: other.restore(version=1)):
+        table.delete("id = 5", mode="merge-on-read")
+    assert rows_of(table.arrow()) == rows_of(people(*(one for one in range(20) if one != 5)))

@@ -40,6 +40,9 @@ def check_snapshots(survey: Survey) -> Finding:
     age = (survey.now_ms - min(each.timestamp_ms for each in snapshots)) / DAY_MS
     shown = f"{count:,}, the oldest {max(age, 0.0):.1f} days old"
     verdict = Verdict.OK
+    if not survey.handle.can.snapshot_expiry:
+        why = "The log forgets old versions by itself; VACUUM deletes files that none needs."
+        return Finding("snapshots", count, shown, verdict, why)
     if count >= SNAPSHOTS_ACT:
         verdict = Verdict.ACT if expired else Verdict.WATCH
     elif expired >= SNAPSHOTS_WATCH:
