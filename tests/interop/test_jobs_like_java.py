@@ -32,9 +32,12 @@ def run_job(spark: Any, name: str) -> dict[str, tuple[list, list]]:
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_leaves_the_same_rows(spark, java_catalog, tmp_path, name):
     spark.catalog.setCurrentCatalog(java_catalog)
+    # Sessions of foreachBatch do not inherit the current catalog, but they do this.
+    spark.conf.set("spark.sql.defaultCatalog", java_catalog)
     try:
         expected = run_job(spark, name)
     finally:
+        spark.conf.unset("spark.sql.defaultCatalog")
         spark.catalog.setCurrentCatalog("spark_catalog")
     lake = rowlake.attach(spark, str(tmp_path / "lake"))
     try:

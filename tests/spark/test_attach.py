@@ -44,7 +44,7 @@ def test_statements_on_sparks_own_tables_raise_sparks_errors(spark, lake):
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.table("neither.here")
     with pytest.raises((ParseException, rowlake.InvalidStatementError)):
-        spark.sql("SELECT FROM WHERE")
+        spark.sql("SELECT * FROM (SELECT 1")
 
 
 def test_tables_of_another_catalog_stay_that_catalogs(spark, lake, java_catalog):

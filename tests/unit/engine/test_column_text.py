@@ -40,7 +40,8 @@ def test_other_texts():
     assert cast_text("a", "INT", None) == "CAST(a AS INT)"
     assert cast_text("a", "INT", "Try") == "TRY_CAST(a AS INT)"
     assert expression_text("a -- why") == "(a -- why\n)"
-    assert lambda_text(["`x`"], "`x`") == "(`x`) -> `x`"
+    assert lambda_text(["`x`"], "`x`") == "`x` -> `x`"
+    assert lambda_text(["`x`", "`y`"], "`x`") == "(`x`, `y`) -> `x`"
     with pytest.raises(UnsupportedFeatureError, match="ansi"):
         cast_text("a", "INT", "ansi")
 

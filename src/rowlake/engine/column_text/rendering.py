@@ -67,5 +67,6 @@ def expression_text(text: str) -> str:
 
 
 def lambda_text(names: Sequence[str], body: str) -> str:
-    """Return a function of a higher-order function."""
-    return f"({', '.join(names)}) -> {body}"
+    """Return a function of a higher-order function; Spark takes one name without brackets only."""
+    shown = names[0] if len(names) == 1 else f"({', '.join(names)})"
+    return f"{shown} -> {body}"
