@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help setup demo dist test fuzz streams-long hostile matrix soak lint format bench bench-smoke docs lock clean
+.PHONY: help setup demo dist test test-integrations fuzz streams-long hostile matrix soak lint format bench bench-smoke docs lock clean
 
 help:
 	@echo "setup   create $(VENV) with everything for development (and Java, if none is installed)"
 	@echo "demo    run a short tour on an embedded lake"
 	@echo "test    run all tests"
+	@echo "test-integrations  run the tests of the page in Chromium, in an environment of their own"
 	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--format delta --seed 7\" (see tools/fuzz.py)"
 	@echo "streams-long  replay 2,000 change feeds, kill streams 100 times, follow 100,000 changes of PostgreSQL"
 	@echo "hostile mutate table files 1,000 times and read them; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
@@ -36,6 +37,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	@$(BIN)/python tools/run_tests.py $(ARGS)
+
+test-integrations: $(STAMP)
+	@$(BIN)/python tools/browser_tests.py $(ARGS)
 
 fuzz: $(STAMP)
 	@$(BIN)/python tools/fuzz.py $(ARGS)
