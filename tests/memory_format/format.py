@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rowlake.model.format import TaskRunner
     from rowlake.model.handle import TableHandle
     from rowlake.model.metadata_change import MetadataChange, TableDefinition
+    from rowlake.model.mirror import MirrorDefinition
     from rowlake.model.outcome import Outcome
     from rowlake.model.predicate import Predicate
     from rowlake.storage.files import Storage
@@ -289,6 +290,24 @@ class MemoryFormat:
 
     def to_pyiceberg(self, handle: TableHandle) -> Any:
         raise _unsupported(handle, "a PyIceberg table")
+
+    def mirror_definition(self, handle: TableHandle) -> MirrorDefinition:
+        raise _unsupported(handle, "a mirror")
+
+    def find_mirror(self, source: TableHandle) -> TableHandle | None:
+        raise _unsupported(source, "a mirror")
+
+    def stage_mirror(self, source: TableHandle, definition: MirrorDefinition) -> TableHandle:
+        raise _unsupported(source, "a mirror")
+
+    def redefine_mirror(self, mirrored: TableHandle, definition: MirrorDefinition) -> Any:
+        raise _unsupported(mirrored, "a mirror")
+
+    def release_mirror(self, mirrored: TableHandle) -> Any:
+        raise _unsupported(mirrored, "a mirror")
+
+    def retire(self, handle: TableHandle, successor: str) -> Any:
+        raise _unsupported(handle, "a mirror")
 
 
 def _own(handle: TableHandle) -> MemoryHandle:

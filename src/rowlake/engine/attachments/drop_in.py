@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rowlake.secrets import redacted_repr
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -27,6 +29,8 @@ class WriteRequest:
     condition: str | None = None
     other: set[str] = field(default_factory=set)
 
+    __repr__ = redacted_repr
+
 
 @dataclass
 class StreamRequest:
@@ -41,6 +45,8 @@ class StreamRequest:
     query_name: str | None = None
     trigger: dict[str, Any] | None = None
     other: set[str] = field(default_factory=set)
+
+    __repr__ = redacted_repr
 
 
 @dataclass(frozen=True)
