@@ -220,7 +220,7 @@ def test_position_deletes_become_vectors_after_an_upgrade(lake):
     report = rewrite(table)
     found = delete_files(table)
     assert {row["file_format"] for row in found} == {"PUFFIN"}
-    assert [row["record_count"] for row in found] == [4, 4, 5] or len(found) == 3
+    assert sorted(row["record_count"] for row in found) == [4, 4, 5]
     assert vector[0] in found, "a vector that says all is left alone"
     assert report.added_delete_files_count == 2
     assert rewrite(table).snapshot_id is None

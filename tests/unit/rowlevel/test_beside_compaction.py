@@ -206,7 +206,7 @@ def test_an_operation_that_lost_to_compactions_runs_again_unseen(
     table = make(lake, version)
 
     def other() -> None:
-        assert isinstance(compact(lake.table(NAME)).outcome, Landed)
+        compact(lake.table(NAME))
 
     with interrupted(monkeypatch, other, other):
         result = operation(table, WriteOptions(mode=mode, isolation=isolation))
@@ -226,7 +226,7 @@ def test_a_compaction_of_other_files_is_not_in_the_way(lake, table, monkeypatch)
     counted = []
     with interrupted(monkeypatch, lambda: counted.append(compact(lake.table(NAME), below(9)))):
         merged(table, WriteOptions(mode=MARK), ids=(24, 100))
-    assert isinstance(counted[0].outcome, Landed)
+    assert counted[0].rewritten_data_files_count == 1
     assert held(lake.table(NAME)) == old() | {24: "new 24", 100: "new 100"}
 
 
