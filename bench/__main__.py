@@ -19,12 +19,16 @@ from bench.peers import PEERS
 from bench.promises import TARGETS
 from bench.publish import publish
 from bench.rounds import Outcome, first_words, run_rounds
+from bench.session import CLUSTER, LOCAL
 from bench.targets import judge_all
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bench.case import Case
+
+
+CLUSTER_CASE = " on a cluster"
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -37,6 +41,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="measured rounds per case")
     parser.add_argument("--peers", nargs="*", default=[], metavar="PEER", help="only these peers")
     parser.add_argument("--full", action="store_true", help="long run: more rounds, all rows")
+    parser.add_argument(
+        "--no-cluster", action="store_true", help="leave out the second run on two executors"
+    )
     parser.add_argument(
         "--docs", action="store_true", help="write the figures into docs/benchmarks.md"
     )
@@ -56,7 +63,7 @@ def run_case(lab: Lab, case: Case, console: Console) -> Outcome:
     """Run one case; a case that cannot even start is a failure of that case alone."""
     limit, start = lab.keep_time(), lab.elapsed_s
     late = f" (late: at most {limit} rounds)" if limit else ""
-    console.print(f"\n[bold]{case.name}[/]: {case.title}{late}", highlight=False)
+    console.print(f"\n[bold]{case.name}[/]: {case.title}{late}, {lab.master}", highlight=False)
     try:
         contestants = case.contestants(lab)
     except Exception as error:  # noqa: BLE001 - the other cases go on
@@ -99,17 +106,47 @@ def run(options: Options, console: Console) -> tuple[list[Outcome], Path]:
     lab = Lab(options)
     outcomes: list[Outcome] = []
     try:
-        for name in options.cases or default_cases(options):
-            outcomes.append(run_case(lab, CASES[name], console))  # noqa: PERF401 - kept on Ctrl-C
+        names = list(options.cases or default_cases(options))
+        for name in names:
+            outcomes.append(_run_in_time(lab, CASES[name], console))  # noqa: PERF401 - for Ctrl-C
+        again = [CASES[name] for name in names if CASES[name].on_cluster]
+        if options.cluster and again:
+            lab.use_cluster()
+        for case in again if options.cluster else ():
+            outcomes.append(_on_cluster(_run_in_time(lab, case, console)))  # noqa: PERF401
     finally:
         verdicts = judge_all(_targets_of(outcomes), [m for o in outcomes for m in o.measurements])
-        cases = [results.outcome_json(o, CASES[o.case].title, CASES[o.case].ours) for o in outcomes]
+        cases = [_as_json(outcome) for outcome in outcomes]
         path = results.save(options, cases, verdicts, lab.configurations())
         lab.close()
     console.print(report.verdict_table(verdicts))
     console.print(f"results: {path}", highlight=False)
     console.print(f"report: {publish(path, lab.cache, console)}", highlight=False)
     return outcomes, path
+
+
+def _run_in_time(lab: Lab, case: Case, console: Console) -> Outcome:
+    if not lab.is_over:
+        return run_case(lab, case, console)
+    console.print(f"\n[yellow]{case.name} is left out for time;[/] name it to run it")
+    note = {"system": "", "round": "", "message": "left out for time; name the case to run it"}
+    return Outcome(case.name, notes=[note])
+
+
+def _on_cluster(outcome: Outcome) -> Outcome:
+    """Return the outcome under a name of its own: no target is about it."""
+    outcome.case += CLUSTER_CASE
+    for found in outcome.measurements:
+        found.case = outcome.case
+    return outcome
+
+
+def _as_json(outcome: Outcome) -> dict[str, Any]:
+    case = CASES[outcome.case.removesuffix(CLUSTER_CASE)]
+    is_again = outcome.case.endswith(CLUSTER_CASE)
+    return results.outcome_json(
+        outcome, case.title, case.ours, master=CLUSTER if is_again else LOCAL
+    )
 
 
 def default_cases(options: Options) -> list[str]:
@@ -142,6 +179,7 @@ def main(arguments: list[str]) -> int:
         rounds=parsed.rounds,
         peers=tuple(parsed.peers),
         full=parsed.full,
+        cluster=not parsed.no_cluster,
     )
     # On SIGTERM a run keeps what it has measured, as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -21,7 +21,8 @@ class Step:
     """One measured act.
 
     `before` runs before the clock starts; `facts`, called after it has stopped, are added to the
-    sample.
+    sample. A step that `loops` may be repeated, and is where it is short; one that does its act
+    several `times` in a call is charged for one of them.
     """
 
     name: str
@@ -29,6 +30,8 @@ class Step:
     truth: Callable[[Any], Any] | None = None
     facts: Callable[[], dict[str, float]] | None = None
     before: Callable[[], None] | None = None
+    loops: bool = False
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,10 @@ class Contestant:
     """A system in a case.
 
     `prepare` (called with the round; below 0 is warm-up) and `finish` are outside the measured time
-    of a round; `close` is called when the case is over for this system. A slow system may take at
-    most `max_rounds`; one that starts a fresh process each time, or has run similar work before,
-    needs no warm-up rounds.
+    of a round; `close` is called when the case is over for this system. A peer that is slow stops
+    after three samples (`bench.rounds`), or after `max_rounds`, which is never less than three but
+    where the case takes minutes. One that starts a fresh process each time, or has run similar work
+    before, needs no warm-up rounds.
     """
 
     system: str
@@ -55,7 +59,8 @@ class Case:
     """A workload; `contestants` may build shared tables, which is not measured.
 
     `ours` is the system that the others are compared with. A case that takes long runs
-    only when it is named, or with --full.
+    only when it is named, or with --full. One that is `on_cluster` runs again at the end, on
+    executors that are processes of their own.
     """
 
     name: str
@@ -66,6 +71,7 @@ class Case:
     ours: str = "rowlake"
     only_full: bool = False
     with_delta: bool = False
+    on_cluster: bool = False
 
 
 def entrants(names: Iterable[str], make: Callable[[str], Contestant]) -> list[Contestant]:

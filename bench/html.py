@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from bench.markdown import run_line
-from bench.report import quantity, seconds, size, without
+from bench.report import quantity, ratio_range, seconds, size, spread_text, without
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,7 +78,7 @@ def target_row(target: dict[str, Any]) -> str:
     if target["theirs"] is not None:
         beside = f"{target['peer']}: {quantity(metric, target['theirs'])}"
         beside += without(target.get("missing", ()))
-    ratio = "" if target["ratio"] is None else f"{target['ratio']:.2f}×"
+    ratio = ratio_range(target["ratio"], target.get("low"), target.get("high"))
     numbers = "".join(f"<td class=n>{escape(text)}</td>" for text in (ours, beside, ratio))
     kind = outcome.replace(" ", "-")
     text = escape(target["target"]["text"])
@@ -105,11 +105,12 @@ def case_section(case: dict[str, Any]) -> str:
         for step in steps
     )
     heads = (
-        "<th>step</th><th>system</th><th class=n>wall</th><th class=n>CPU</th>"
+        "<th>step</th><th>system</th><th>ran in</th><th class=n>wall</th><th class=n>samples</th>"
+        "<th class=n>CPU</th>"
         f"<th class=n>× {escape(ours)}</th><th class=n>peak memory</th><th>facts</th>"
     )
     notes = "".join(f"<p class={kind}>{escape(text)}</p>" for kind, text in remarks(case))
-    title = f"{case['title']} ({case['case']})"
+    title = f"{case['title']} ({case['case']}, {case.get('master', '')})"
     table = f"<table><tr>{heads}</tr>{body}</table>" if body else ""
     return f"<h3>{escape(title)}</h3>{table}{notes}"
 
@@ -124,11 +125,13 @@ def step_row(step: str, found: dict[str, Any], base: float | None) -> str:
     facts = {name: median[name] for name in found["samples"][0]["facts"] if median.get(name)}
     ratio = f"{median['wall_s'] / base:.2f}" if base else ""
     peak = size(median["peak_bytes"]) if median.get("peak_bytes") else ""
-    cells = [seconds(median["wall_s"]), seconds(median["cpu_s"]), ratio, peak]
+    spread = spread_text(*found["spread"]["wall_s"], len(found["samples"]))
+    cells = [seconds(median["wall_s"]), spread, seconds(median["cpu_s"]), ratio, peak]
     numbers = "".join(f"<td class=n>{text}</td>" for text in cells)
     told = ", ".join(f"{name} {quantity(name, value)}" for name, value in facts.items())
     kind = " class=ours" if found["system"].startswith("rowlake") else ""
-    names = f"<td>{escape(step)}</td><td>{escape(found['system'])}</td>"
+    told_names = (step, found["system"], found["place"])
+    names = "".join(f"<td>{escape(text)}</td>" for text in told_names)
     return f"<tr{kind}>{names}{numbers}<td class=facts>{escape(told)}</td></tr>"
 
 

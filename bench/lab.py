@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent
 CACHE = ROOT / ".cache"
-# After this many seconds a run of everything is limited to this many rounds, to end in 25 minutes.
-LATE = ((11 * 60, 3), (14 * 60, 2), (17 * 60, 1))
+# After so long a run of everything takes the least rounds, and then leaves the other cases out, to
+# end in 25 minutes. A figure of fewer samples would decide nothing.
+LATE_S, LEAST_ROUNDS = 12 * 60, 3
+OVER_S = 22 * 60
 
 
 class Lab:
@@ -43,11 +45,15 @@ class Lab:
         self.scratch.mkdir(parents=True)
         self.warmed: set[str] = set()
         self.shown: set[str] = set()
+        self.master = session.LOCAL
         self._peers: dict[str, Any] = {}
+        self._closed: dict[str, dict[str, str]] = {}
 
     @cached_property
     def spark(self) -> SparkSession:
-        return session.start_spark(self.java_warehouse, with_delta=self.options.wants_delta)
+        return session.start_spark(
+            self.java_warehouse, with_delta=self.options.wants_delta, master=self.master
+        )
 
     @cached_property
     def core(self) -> IcebergCore:
@@ -101,11 +107,36 @@ class Lab:
 
         What was asked for by name, by number of rounds or with --full is done in any case.
         """
-        options = self.options
-        if not (options.full or options.cases or options.rounds):
-            late = [rounds for after, rounds in LATE if self.elapsed_s > after]
-            self.most_rounds = min(late, default=None)
+        if self._keeps_time and self.elapsed_s > LATE_S:
+            self.most_rounds = LEAST_ROUNDS
         return self.most_rounds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a run of everything has no time left for another case."""
+        return self._keeps_time and self.elapsed_s > OVER_S
+
+    @property
+    def _keeps_time(self) -> bool:
+        return not (self.options.full or self.options.cases or self.options.rounds)
+
+    def use_cluster(self) -> None:
+        """Go on with executors that are processes of their own: a new session, new systems."""
+        self._close_systems()
+        self.master = session.CLUSTER
+        self.warmed.clear()
+
+    def _close_systems(self) -> None:
+        for peer in self._peers.values():
+            with suppress(Exception):
+                peer.close()
+        self._closed |= {name: peer.configuration() for name, peer in self._peers.items()}
+        self._peers.clear()
+        if self.has_spark:
+            with suppress(Exception):
+                self.spark.stop()
+            del self.__dict__["spark"]
+            self.__dict__.pop("core", None)
 
     @property
     def elapsed_s(self) -> float:
@@ -113,7 +144,7 @@ class Lab:
 
     def configurations(self) -> dict[str, dict[str, str]]:
         """Return how every system that took part was configured."""
-        return {name: peer.configuration() for name, peer in self._peers.items()}
+        return self._closed | {name: peer.configuration() for name, peer in self._peers.items()}
 
     def new_configurations(self) -> dict[str, str]:
         """Return in a line each how those systems are configured that were not shown before."""
@@ -127,12 +158,7 @@ class Lab:
         }
 
     def close(self) -> None:
-        for peer in self._peers.values():
-            with suppress(Exception):
-                peer.close()
-        if self.has_spark:
-            with suppress(Exception):
-                self.spark.stop()
+        self._close_systems()
         self._clear()
         self._lock.close()
 

@@ -11,14 +11,14 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.report import quantity, seconds, size, without
+from bench.report import quantity, ratio_range, seconds, size, spread_text, without
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 PLOTS = "benchmarks"
-LIMITS = ("pyarrow", "pyarrow-rewrite", "spark-parquet", "bare-mapInArrow")
+LIMITS = ("pyarrow", "pyarrow-rewrite", "pyarrow-upsert", "spark-parquet", "bare-mapInArrow")
 BEGIN = "<!-- figures: begin -->"
 END = "<!-- figures: end -->"
 
@@ -48,40 +48,52 @@ def plots_section(plots: dict[str, str]) -> list[str]:
 
 
 def losses_section(cases: list[dict[str, Any]], targets: Sequence[dict[str, Any]] = ()) -> str:
-    """Return the targets not met, and where a peer took less wall time than the best of ours.
+    """Return the targets not met or undecided, and where a peer took less than one of our variants.
 
-    Bare loops are no peers.
+    Of wall time and CPU time the worse counts. Bare loops are no peers.
     """
     lines = [
-        f"- Not met ({target['ratio']:.2f}×): {target['target']['text']}."
+        f"- {target['outcome'].capitalize()} ({_told_ratio(target)}): {target['target']['text']}."
         for target in targets
-        if target["outcome"] == "not met"
+        if target["outcome"] in ("not met", "undecided")
     ]
     for case in cases:
         steps = dict.fromkeys(found["step"] for found in case["measurements"])
-        lines += [line for step in steps if (line := _loss(case, step))]
+        lines += [line for step in steps for line in _losses(case, step)]
     told = "\n".join(lines) if lines else "Nowhere in this run."
     return f"### Where we lose\n\n{told}"
 
 
-def _loss(case: dict[str, Any], step: str) -> str:
-    walls = {
-        found["system"]: found["median"]["wall_s"]
+def _losses(case: dict[str, Any], step: str) -> list[str]:
+    measured = {
+        found["system"]: found["median"]
         for found in case["measurements"]
         if found["step"] == step and found["samples"]
     }
-    ours = {name: wall for name, wall in walls.items() if name.startswith("rowlake")}
-    peers = {n: wall for n, wall in walls.items() if n not in ours and n not in LIMITS}
-    if not ours or not peers:
-        return ""
-    mine, theirs = min(ours, key=ours.__getitem__), min(peers, key=peers.__getitem__)
-    if peers[theirs] >= ours[mine]:
-        return ""
-    ratio = ours[mine] / peers[theirs]
-    return (
-        f"- {case['title']}, {step}: {theirs} takes {seconds(peers[theirs])}, "
-        f"{mine} {seconds(ours[mine])} ({ratio:.2f}×)."
-    )
+    ours = {name: found for name, found in measured.items() if name.startswith("rowlake")}
+    peers = {n: found for n, found in measured.items() if n not in ours and n not in LIMITS}
+    if not peers:
+        return []
+    return [line for name, found in ours.items() if (line := _loss(case, step, name, found, peers))]
+
+
+def _loss(
+    case: dict[str, Any], step: str, name: str, mine: dict[str, float], peers: dict[str, Any]
+) -> str:
+    """Return by how much the best peer beats one of our variants, in the metric that is worse."""
+    found = []
+    for metric, label in (("wall_s", ""), ("cpu_s", " of CPU")):
+        best = min(peers, key=lambda peer: peers[peer][metric])
+        if peers[best][metric]:
+            ratio = mine[metric] / peers[best][metric]
+            told = f"{best} takes {seconds(peers[best][metric])}, {name} {seconds(mine[metric])}"
+            found.append((ratio, f"{told}{label} ({ratio:.2f}×)"))
+    worst = max(found, default=(0.0, ""))
+    return f"- {case['title']}, {step}: {worst[1]}." if worst[0] > 1 else ""
+
+
+def _told_ratio(target: dict[str, Any]) -> str:
+    return ratio_range(target["ratio"], target.get("low"), target.get("high"))
 
 
 def figures(results: dict[str, Any], plots: dict[str, str] | None = None) -> str:
@@ -97,7 +109,8 @@ def run_line(run: dict[str, Any]) -> str:
     machine, options = run["machine"], run["options"]
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
     return (
-        f"Run of {run['finished'][:10]}: {options['read_rows']:,} rows where tables are read, "
+        f"Run of {run['finished'][:10]}: {options['read_rows']:,} rows where tables are read or "
+        "their rows changed, "
         f"{options['write_rows']:,} where they are written, {machine['cores']} cores, "
         f"{size(machine['memory_bytes'])} of memory, Python {machine['python']}; {versions}."
     )
@@ -109,7 +122,7 @@ def targets_section(targets: list[dict[str, Any]]) -> str:
             target["target"]["text"],
             _value(target["metric"], target["ours"]),
             _beside(target),
-            "" if target["ratio"] is None else f"{target['ratio']:.2f}×",
+            _told_ratio(target),
             target["outcome"],
         )
         for target in targets
@@ -136,7 +149,9 @@ def case_section(case: dict[str, Any]) -> str:
         (
             found["step"],
             found["system"],
+            found["place"],
             seconds(found["median"]["wall_s"]),
+            spread_text(*found["spread"]["wall_s"], len(found["samples"])),
             seconds(found["median"]["cpu_s"]),
             _facts(found),
         )
@@ -145,9 +160,18 @@ def case_section(case: dict[str, Any]) -> str:
     agreed = all(truth["equal"] for truth in case["truths"])
     notes = [] if agreed else ["**The systems did not agree on the rows.**"]
     notes += [f"{f['system'] or 'The case'} failed: {f['message']}" for f in case["failures"]]
-    notes += [f"{n['system']}: {n['message']}" for n in case.get("notes", [])]
-    heading = f"### {case['title']} (`{case['case']}`)"
-    body = table(("step", "system", "wall", "CPU", "facts"), rows)
+    notes += [f"{n['system'] or 'The case'}: {n['message']}" for n in case.get("notes", [])]
+    heading = f"### {case['title']} (`{case['case']}`, {case.get('master', '')})"
+    heads = (
+        "step",
+        "system",
+        "ran in",
+        "wall, median",
+        "samples: lowest – highest",
+        "CPU",
+        "facts",
+    )
+    body = table(heads, rows)
     return "\n\n".join([heading, body, *notes])
 
 

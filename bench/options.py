@@ -10,7 +10,7 @@ DEFAULT_ROUNDS = 3
 FULL_ROUNDS = 10
 # Cases that want fewer than these are long; --full does not make them longer.
 MANY_ROUNDS = 3
-# Cases that write much of the table take fewer rows, unless --full or --rows says otherwise.
+# Cases that write whole tables take fewer rows, unless --full or --rows says otherwise.
 DEFAULT_WRITE_ROWS = 2_000_000
 
 
@@ -24,14 +24,20 @@ class Options:
     rounds: int | None = None
     peers: tuple[str, ...] = ()
     full: bool = False
+    cluster: bool = True
 
     @property
     def total_rows(self) -> int:
         return self._scaled(self.rows or DEFAULT_ROWS)
 
     @property
+    def row_level_rows(self) -> int:
+        """Rows of the tables whose rows are changed: all of them."""
+        return self.total_rows
+
+    @property
     def write_rows(self) -> int:
-        """Rows of the cases that write much of the table."""
+        """Rows of the cases that write whole tables."""
         return self._scaled(self.rows or (DEFAULT_ROWS if self.full else DEFAULT_WRITE_ROWS))
 
     def _scaled(self, rows: int) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bench.rounds import Outcome
     from bench.targets import Verdict
 
-COLOURS = {"met": "green", "not met": "red", "not measured": "yellow"}
+COLOURS = {"met": "green", "not met": "red", "undecided": "yellow", "not measured": "yellow"}
 OURS = "rowlake"
 # Ratios shown next to a sample of ours: those to the quickest peers so far.
 RATIOS = 3
@@ -90,6 +90,20 @@ def seconds(value: float) -> str:
     return f"{value * 1000:.0f} ms" if abs(value) < 1 else f"{value:.2f} s"
 
 
+def spread_text(low: float, high: float, samples: int) -> str:
+    """Return how many samples a median is of, and how far they lie apart."""
+    return f"{samples}: {seconds(low)} – {seconds(high)}"
+
+
+def ratio_range(ratio: float | None, low: float | None, high: float | None) -> str:
+    """Return a ratio with those at the ends of the spread."""
+    if ratio is None:
+        return ""
+    if low is None or high is None or f"{low:.2f}" == f"{high:.2f}":
+        return f"{ratio:.2f}×"
+    return f"{ratio:.2f}× ({low:.2f} – {high:.2f})"
+
+
 def size(value: float) -> str:
     for unit in ("B", "KB", "MB", "GB"):
         if abs(value) < 1000 or unit == "GB":
@@ -119,8 +133,10 @@ def quantity(metric: str, value: float) -> str:
 def case_table(outcome: Outcome, title: str, ours: str = OURS) -> Table:
     """Return the medians of one case, with each system's cost relative to ours."""
     table = Table(title=title, title_justify="left")
-    for column in ("step", "system", "wall", "CPU", f"× {ours}", "peak memory", "read", "facts"):
-        table.add_column(column, justify="left" if column in ("step", "system") else "right")
+    left = ("step", "system", "ran in")
+    right = ("wall", "samples", "CPU", f"× {ours}", "peak memory", "read", "facts")
+    for column in (*left, *right):
+        table.add_column(column, justify="left" if column in left else "right")
     for found in sorted(outcome.measurements, key=lambda found: found.step):
         if found.samples:
             table.add_row(*_cells(found, outcome.measurements, ours))
@@ -136,7 +152,9 @@ def _cells(found: Measurement, measurements: Iterable[Measurement], name: str) -
     return [
         found.step,
         found.system,
+        found.place,
         seconds(wall),
+        spread_text(*found.spread("wall_s"), len(found.samples)),
         seconds(found.median("cpu_s")),
         ratio,
         measured_size(found.median("peak_bytes")),
@@ -154,7 +172,7 @@ def verdict_table(verdicts: Iterable[Verdict]) -> Table:
             verdict.target.text,
             "" if verdict.ours is None else quantity(verdict.metric, verdict.ours),
             _beside(verdict),
-            "" if verdict.ratio is None else f"{verdict.ratio:.2f}×",
+            ratio_range(verdict.ratio, verdict.low, verdict.high),
             f"[{COLOURS[verdict.outcome]}]{verdict.outcome}[/]",
         )
     return table

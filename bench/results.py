@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil  # type: ignore[import-untyped]
 
+from bench.session import LOCAL
+
 if TYPE_CHECKING:
     from bench.options import Options
     from bench.rounds import Outcome
@@ -40,11 +42,14 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
-def outcome_json(outcome: Outcome, title: str, ours: str = "rowlake") -> dict[str, Any]:
+def outcome_json(
+    outcome: Outcome, title: str, ours: str = "rowlake", *, master: str = LOCAL
+) -> dict[str, Any]:
     return {
         "case": outcome.case,
         "title": title,
         "ours": ours,
+        "master": master,
         "measurements": [found.as_json() for found in outcome.measurements],
         "truths": outcome.truths,
         "failures": outcome.failures,
@@ -67,6 +72,7 @@ def save(
             "options": {
                 **asdict(options),
                 "read_rows": options.total_rows,
+                "row_level_rows": options.row_level_rows,
                 "write_rows": options.write_rows,
             },
             "machine": machine(),

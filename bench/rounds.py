@@ -1,6 +1,7 @@
 """Run a case: systems interleaved, round by round, warm-up first, rows checked every round.
 
 The order changes from round to round, so that no system always runs right after the same other one.
+Every system gets at least three samples; a slow peer gets no more than that, rowlake all rounds.
 A system that fails is out of the case, and the failure is part of the result; so is every
 disagreement on the truth. What a system cannot do yet, or does too slowly to wait for, is a note,
 not a failure.
@@ -12,10 +13,10 @@ import hashlib
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from bench.measure import Measurement, Sample, measure
+from bench.measure import DRIVER, SPARK_TASKS, Measurement, Sample, measure
 
 if TYPE_CHECKING:
     from bench.case import Case, Contestant
@@ -24,6 +25,10 @@ OnSample = Callable[[str, str, int, Sample], None]
 OnFailure = Callable[[str, str], None]
 Counters = Callable[[], dict[str, float]]
 NOT_YET = ("UnsupportedFeatureError",)
+OURS = "rowlake"
+LEAST_SAMPLES = 3
+# A peer that has taken so long in a case is not asked for more samples than the least.
+SLOW_S = 20.0
 
 
 class Skipped(Exception):
@@ -86,7 +91,7 @@ def run_rounds(
         for number in range(-case.warmups, rounds):
             truths: dict[str, dict[str, str]] = {}
             for contestant in _in_turn(alive, number):
-                if not _takes_part(contestant, number):
+                if not _takes_part(contestant, number) or _has_enough(outcome, contestant, number):
                     continue
                 try:
                     _one_turn(outcome, contestant, number, truths, on_sample, counters)
@@ -124,6 +129,19 @@ def _takes_part(contestant: Contestant, number: int) -> bool:
     return contestant.max_rounds is None or number < contestant.max_rounds
 
 
+def _has_enough(outcome: Outcome, contestant: Contestant, number: int) -> bool:
+    """Return whether a peer is slow and has the samples that it needs; ours take every round."""
+    if number < LEAST_SAMPLES or contestant.system.startswith(OURS):
+        return False
+    spent = [
+        sample.wall_s * sample.repetitions
+        for found in outcome.measurements
+        if found.system == contestant.system
+        for sample in found.samples
+    ]
+    return sum(spent) > SLOW_S
+
+
 def _one_turn(
     outcome: Outcome,
     contestant: Contestant,
@@ -139,8 +157,8 @@ def _one_turn(
             if step.before:
                 step.before()
             before = counters()
-            sample, answer = measure(step.run)
-            sample.facts.update(_grown(before, counters()))
+            sample, answer = measure(step.run, loops=step.loops, times=step.times)
+            sample = _placed(sample, _grown(before, counters()))
             if step.facts:
                 sample.facts.update(step.facts())
             if number >= 0:
@@ -155,6 +173,13 @@ def _one_turn(
 
 def _grown(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
     return {name: after[name] - before.get(name, 0.0) for name in after}
+
+
+def _placed(sample: Sample, counted: dict[str, float]) -> Sample:
+    """Return the sample with Spark's counters, and with its place where it did not say so."""
+    each = {name: value / sample.repetitions for name, value in counted.items()}
+    place = sample.place or (SPARK_TASKS if counted.get("spark_tasks") else DRIVER)
+    return replace(sample, facts={**sample.facts, **each}, place=place)
 
 
 def digest(value: Any) -> str:

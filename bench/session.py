@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.peers.parquet import SESSION_SETTINGS
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -19,6 +21,8 @@ DELTA = "io.delta:delta-spark_4.1_2.13:4.4.0"
 PACKAGES = [ICEBERG, DELTA]
 STAMP = "resolved.txt"
 CATALOG = "ice"
+# Two cores, as threads of the driver's JVM or as two executors of their own.
+LOCAL, CLUSTER = "local[2]", "local-cluster[2,1,3072]"
 
 ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -31,11 +35,19 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "16",
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.parquet.compression.codec": "zstd",
+    **SESSION_SETTINGS,
+    # Without the checksum file that Hadoop's local file system keeps beside each file.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # Listings of orphan removal; by default up to 10 000 tasks.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.extensions": ICEBERG_EXTENSION,
     f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
     f"spark.sql.catalog.{CATALOG}.type": "hadoop",
+    # Named, since only a FileIO that the catalog makes itself gets the catalog's properties.
+    f"spark.sql.catalog.{CATALOG}.io-impl": "org.apache.iceberg.hadoop.HadoopFileIO",
+    f"spark.sql.catalog.{CATALOG}.io.manifest.cache-enabled": "true",
 }
 STORAGE_PARTITIONED_JOINS = {
     "spark.sql.sources.v2.bucketing.enabled": "true",
@@ -51,7 +63,11 @@ DELTA_SETTINGS = {
 
 
 def start_spark(
-    java_warehouse: Path, *, with_delta: bool = False, settings: dict[str, str] | None = None
+    java_warehouse: Path,
+    *,
+    with_delta: bool = False,
+    settings: dict[str, str] | None = None,
+    master: str = LOCAL,
 ) -> SparkSession:
     """Start the session on two cores; Iceberg's tables live in a Hadoop catalog there."""
     together = {
@@ -62,7 +78,7 @@ def start_spark(
         f"spark.sql.catalog.{CATALOG}.warehouse": java_warehouse.as_uri(),
         **(settings or {}),
     }
-    spark = _start(together)
+    spark = _start(together, master)
     (JARS / STAMP).write_text("\n".join(PACKAGES))
     return spark
 
@@ -76,14 +92,14 @@ def _of_a_peer(key: str) -> bool:
     return key == "spark.sql.extensions" or key.startswith("spark.sql.catalog.")
 
 
-def _start(settings: dict[str, str]) -> SparkSession:
+def _start(settings: dict[str, str], master: str = LOCAL) -> SparkSession:
     from pyspark.sql import SparkSession
 
     if SparkSession.getActiveSession() is not None:
         raise RuntimeError("a Spark session without the bench's settings is already there")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    builder = SparkSession.builder.master("local[2]").appName("rowlake bench")
+    builder = SparkSession.builder.master(master).appName("rowlake bench")
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -116,7 +132,8 @@ def spark_counters(spark: SparkSession) -> dict[str, float]:
     executors = context.statusStore().executorList(False)
     found = [executors.apply(number) for number in range(executors.size())]
     return {
-        "spark_jobs": float(context.statusStore().jobsList(None).size()),
+        # The status store forgets old jobs, the scheduler's own number only grows.
+        "spark_jobs": float(context.dagScheduler().numTotalJobs()),
         "spark_tasks": float(sum(e.totalTasks() for e in found)),
         "shuffled_bytes": float(sum(e.totalShuffleWrite() for e in found)),
     }

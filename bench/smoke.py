@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,12 +218,21 @@ def show(console: Console, rows: list[tuple[Any, ...]]) -> None:
     console.print(table)
 
 
+def told(found: dict[str, Counters], rows: list[tuple[Any, ...]], missing: list[str]) -> str:
+    """Return the counts of a run in one line."""
+    counts = Counter(row[-1] for row in rows)
+    verdicts = ", ".join(f"{count} {said}" for said, count in sorted(counts.items()))
+    ran = f"{len(found)} operations, {len(rows)} counters: {verdicts}"
+    return f"{ran}, {len(missing)} operations did not run" if missing else ran
+
+
 def main(arguments: list[str]) -> int:
     """Return 0 where no counter rose above what is expected, else 1."""
     parser = argparse.ArgumentParser(prog="python -m bench.smoke", description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep what this run counts")
     parsed = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 120)
+    start = time.perf_counter()
     found = run(console)
     expected = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
     rows = judge(found, expected)
@@ -235,6 +245,8 @@ def main(arguments: list[str]) -> int:
     missing = [step for step in expected if step not in found]
     for step in missing:
         console.print(f"[red]{step} is expected and did not run[/]")
+    took = f"{time.perf_counter() - start:.0f} s"
+    console.print(f"bench-smoke: {told(found, rows, missing)} in {took}", highlight=False)
     return 1 if worse or missing else 0
 
 

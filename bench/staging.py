@@ -38,7 +38,7 @@ class Source:
     plain: Path
     with_bucket: Path
     aligned: TableRef | None = None
-    one_key: tuple[int, int] = (0, 0)
+    some_keys: tuple[tuple[int, int], ...] = ()
 
 
 def stage(lab: Lab, rows: int, workload: Workload, number: int, *, aligned: bool) -> Source:
@@ -52,14 +52,16 @@ def stage(lab: Lab, rows: int, workload: Workload, number: int, *, aligned: bool
     plain = folder / "plain"
     keys = pq.read_table(plain, columns=list(KEYS))
     table = shared(lab, name, lambda made: _fill(lab, made, plain)) if aligned else None
-    return Source(keys.num_rows, plain, folder / "with_bucket", table, one_old_key(keys, rows))
+    return Source(keys.num_rows, plain, folder / "with_bucket", table, some_old_keys(keys, rows))
 
 
-def one_old_key(keys: pa.Table, rows: int) -> tuple[int, int]:
-    """Return a key in the middle of those that the table has already."""
+def some_old_keys(keys: pa.Table, rows: int, count: int = 10) -> tuple[tuple[int, int], ...]:
+    """Return keys from all over the table, of those that it has already."""
     old = keys.filter(pc.less(keys["ss_ticket_number"], rows // ROWS_PER_TICKET))
-    middle = old.slice(old.num_rows // 2, 1).to_pylist()[0]
-    return middle["ss_ticket_number"], middle["ss_item_sk"]
+    step = max(1, old.num_rows // count)
+    found = old.take(pa.array(range(step // 2, old.num_rows, step)))
+    columns = [found[name].to_pylist() for name in KEYS]
+    return tuple(zip(*columns, strict=True))[:count]  # type: ignore[return-value]
 
 
 def _write(folder: Path, rows: pa.Table, buckets: int) -> None:

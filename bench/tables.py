@@ -11,6 +11,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from bench.peers.base import Layout, TableRef
+from bench.peers.parquet import TABLE_PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,7 @@ def unpartitioned(lab: Lab, rows: int) -> TableRef:
 def copy_of(lab: Lab, table: TableRef, name: str, properties: dict[str, str]) -> TableRef:
     """Return a fresh table with the same files, linked, which its owner may change freely."""
     made = TableRef(lab.java_warehouse, f"{COPIES}.{name}_{next(_copies)}")
-    settings = {"write.parquet.compression-codec": "zstd", **properties}
+    settings = {**TABLE_PROPERTIES, **properties}
     lines = "\n".join(f"{key}={value}" for key, value in settings.items())
     lab.core.call("copy", lab.java_warehouse.as_uri(), f"{table.name} {made.name}", lines)
     return made

@@ -4,6 +4,9 @@ A target compares the median of a metric of one step: with the best of some peer
 with a fixed figure. `at_most` bounds ours / theirs (or ours / 1 for a fixed figure); `at_least` is
 the reverse. Where several metrics are given each must hold, and the worst is reported. A target may
 compare with another step (`against_step`), its own system's too.
+
+Medians alone decide nothing: a target is met (or not) only if it is so at both ends of the spread
+of the samples, and a figure of time needs three samples of either side. Else it is undecided.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bench.measure import Measurement
+
+LEAST_SAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -35,9 +40,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a run met a target: met, not met, or not measured.
+    """Whether a run met a target: met, not met, undecided, or not measured.
 
-    `missing` are the peers that were to be compared with and were not measured.
+    `low` and `high` are the ratio at the ends of the spread, `samples` those of ours and of the
+    peer; `missing` are the peers that were to be compared with and were not measured.
     """
 
     target: Target
@@ -48,6 +54,10 @@ class Verdict:
     peer: str = ""
     ratio: float | None = None
     missing: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    samples: tuple[int, ...] = ()
+    place: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -84,20 +94,68 @@ def _judge_metric(
     if target.against and not peers:
         return Verdict(target, "not measured", metric, value)
     if not peers:
-        return _fixed(target, metric, value)
+        return _fixed(target, metric, ours)
     best = min(peers, key=lambda peer: peer.median(metric))
-    theirs = best.median(metric)
-    ratio = value / theirs if theirs else float("inf")
-    outcome = "met" if _holds(target, ratio) else "not met"
+    least, most = best.spread(metric)
+    mine = ours.spread(metric)
     missing = tuple(name for name in target.against if name not in found)
-    return Verdict(target, outcome, metric, value, theirs, best.system, ratio, missing)
+    ratio = _ratio(value, best.median(metric))
+    low, high = _ratio(mine[0], most), _ratio(mine[1], least)
+    counts = (len(ours.samples), len(best.samples))
+    return Verdict(
+        target,
+        _outcome(target, metric, (low, high), counts),
+        metric,
+        value,
+        best.median(metric),
+        best.system,
+        ratio,
+        missing,
+        low,
+        high,
+        counts,
+        ours.place,
+    )
 
 
-def _fixed(target: Target, metric: str, value: float) -> Verdict:
+def _fixed(target: Target, metric: str, ours: Measurement) -> Verdict:
     figure = target.at_most if target.at_most is not None else target.at_least
-    outcome = "met" if _holds(target, value) else "not met"
-    ratio = value / figure if figure else None
-    return Verdict(target, outcome, metric, value, figure, "the figure", ratio)
+    value, ends, counts = ours.median(metric), ours.spread(metric), (len(ours.samples),)
+    ratio, low, high = (one / figure if figure else None for one in (value, *ends))
+    outcome = _outcome(target, metric, ends, counts)
+    return Verdict(
+        target,
+        outcome,
+        metric,
+        value,
+        figure,
+        "the figure",
+        ratio,
+        (),
+        low,
+        high,
+        counts,
+        ours.place,
+    )
+
+
+def _ratio(ours: float, theirs: float) -> float:
+    return ours / theirs if theirs else float("inf")
+
+
+def _outcome(
+    target: Target, metric: str, ends: tuple[float, float], counts: tuple[int, ...]
+) -> str:
+    """Return met or not met where both ends of the spread say so and there are enough samples."""
+    held = {_holds(target, end) for end in ends}
+    if len(held) > 1 or (is_of_time(metric) and min(counts) < LEAST_SAMPLES):
+        return "undecided"
+    return "met" if held == {True} else "not met"
+
+
+def is_of_time(metric: str) -> bool:
+    """Return whether a metric varies from run to run: counts of files or rows do not."""
+    return metric.endswith("_s")
 
 
 def _holds(target: Target, value: float) -> bool:
@@ -107,7 +165,7 @@ def _holds(target: Target, value: float) -> bool:
 
 
 def _badness(verdict: Verdict) -> int:
-    return {"met": 0, "not measured": 1, "not met": 2}[verdict.outcome]
+    return {"met": 0, "not measured": 1, "undecided": 2, "not met": 3}[verdict.outcome]
 
 
 def _distance(verdict: Verdict) -> float:

@@ -2,11 +2,14 @@
 
 from bench.cases import (
     engine,
+    first_statement,
+    latency,
     maintenance,
     memory,
     planning,
     reads,
     rowlevel,
+    shapes,
     share,
     startup,
     upsert,
@@ -17,6 +20,7 @@ CASES = {
     case.name: case
     for case in (
         *startup.CASES,
+        *first_statement.CASES,
         *engine.CASES,
         *planning.CASES,
         *reads.CASES,
@@ -24,6 +28,8 @@ CASES = {
         *rowlevel.CASES,
         *share.CASES,
         *upsert.CASES,
+        *shapes.CASES,
+        *latency.CASES,
         *memory.CASES,
         *maintenance.CASES,
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bench.case import Case, Contestant, Step, entrants
 from bench.children import run_child
 from bench.data import FIRST_DATE
-from bench.measure import Reported, Sample, measure
+from bench.measure import DRIVER, OWN_PROCESS, Reported, Sample, measure
 from bench.tables import shared
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def planning(files: int, lab: Lab) -> list[Contestant]:
     makers: dict[str, Callable[[], Contestant]] = {
         "rowlake": lambda: _child_planner("rowlake", lab, table, files),
         "iceberg-java": lambda: _java_planner(core, table, files),
-        "pyiceberg": lambda: _child_planner("pyiceberg", lab, table, files, max_rounds=1),
+        "pyiceberg": lambda: _child_planner("pyiceberg", lab, table, files),
     }
     quick = [name for name in makers if name != "pyiceberg" or files <= PYICEBERG_FILES]
     return entrants(lab.wanted(*quick), lambda name: makers[name]())
@@ -72,9 +72,7 @@ def _java_planner(core: IcebergCore, table: TableRef, files: int) -> Contestant:
     )
 
 
-def _child_planner(
-    system: str, lab: Lab, table: TableRef, files: int, max_rounds: int | None = None
-) -> Contestant:
+def _child_planner(system: str, lab: Lab, table: TableRef, files: int) -> Contestant:
     """Plan in a child that reports the three steps at once; the steps hand them out."""
     reports: dict[str, Any] = {}
 
@@ -85,10 +83,10 @@ def _child_planner(
     def report(step: str) -> Reported:
         found = reports[step]
         planned = found.pop("files")
-        return _with_rate(Sample(**found), planned, files)
+        return _with_rate(Sample(**found, place=OWN_PROCESS), planned, files)
 
     steps = tuple(Step(step, partial(report, step), int) for step in ("cold", "warm", "filtered"))
-    return Contestant(system, steps, prepare, max_rounds=max_rounds, needs_warmup=False)
+    return Contestant(system, steps, prepare, needs_warmup=False)
 
 
 def plan_in_child(system: str, lab: Lab, table: TableRef, wanted: str) -> dict[str, Any]:
@@ -117,8 +115,7 @@ def partitions(lab: Lab) -> list[Contestant]:
             Step(step, partial(run, table, one_date(count)), int)
             for (step, table), count in zip(found.items(), counts, strict=True)
         )
-        most = 1 if name == "pyiceberg" else None
-        return Contestant(name, steps, max_rounds=most, needs_warmup=name == "iceberg-java")
+        return Contestant(name, steps, needs_warmup=name == "iceberg-java")
 
     return entrants(lab.wanted("rowlake", "iceberg-java", "pyiceberg"), make)
 
@@ -145,7 +142,7 @@ def _java_partition(lab: Lab, table: TableRef, wanted: str) -> Reported:
 def _child_partition(system: str, lab: Lab, table: TableRef, wanted: str) -> Reported:
     said = plan_in_child(system, lab, table, wanted)["filtered"]
     planned = said.pop("files")
-    return Reported(Sample(**said), planned)
+    return Reported(Sample(**said, place=OWN_PROCESS), planned)
 
 
 def _with_rate(sample: Sample, planned: int, files: int) -> Reported:
@@ -170,7 +167,7 @@ def _java_writer(lab: Lab) -> Contestant:
     def run() -> Reported:
         location = (lab.scratch / f"manifest-{time.time_ns()}.avro").as_uri()
         wall, cpu = (int(text) / 1e9 for text in core.call("write", location, str(ENTRIES)).split())
-        return _written(Sample(wall, cpu))
+        return _written(Sample(wall, cpu, place=DRIVER))
 
     return Contestant("iceberg-java", (Step("write", run),))
 
@@ -179,7 +176,7 @@ def _child_writer(system: str, lab: Lab) -> Contestant:
     def run() -> Reported:
         target = lab.scratch / f"manifest-{time.time_ns()}.avro"
         cost = run_child("write_manifest", system, str(target), str(ENTRIES))
-        return _written(Sample(**cost))
+        return _written(Sample(**cost, place=OWN_PROCESS))
 
     return Contestant(system, (Step("write", run),), needs_warmup=False)
 
@@ -196,9 +193,8 @@ CASES = [
         "planning_1m",
         "Planning a table of 1 000 000 files",
         partial(planning, 1_000_000),
-        rounds=1,
         only_full=True,
     ),
-    Case("partitions", "Planning one partition of many", partitions, rounds=2),
+    Case("partitions", "Planning one partition of many", partitions),
     Case("manifest_write", "Writing a manifest of 50 000 entries", manifest_writing),
 ]

@@ -22,7 +22,9 @@ ROWS_SHARE = 4
 
 def contestants(lab: Lab) -> list[Contestant]:
     """Merge one share after the other, each into a fresh table; a step is a share."""
-    rows = lab.options.write_rows if lab.options.full else lab.options.write_rows // ROWS_SHARE
+    rows = (
+        lab.options.row_level_rows if lab.options.full else lab.options.row_level_rows // ROWS_SHARE
+    )
     start = base(lab, rows, aligned=True)
     sources = {
         share: stage(lab, rows, Workload(f"share_{share}", share), 0, aligned=True)
@@ -70,7 +72,8 @@ CASES = [
         "share",
         "MERGE of a growing share of the rows: eager, lazy, auto",
         contestants,
-        rounds=1,
+        rounds=3,
+        only_full=True,
         ours="rowlake-auto",
     )
 ]

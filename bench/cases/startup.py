@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench.case import Case, Contestant, Step, entrants
 from bench.children import run_child
-from bench.measure import Reported, Sample
+from bench.measure import OWN_PROCESS, Reported, Sample
 from bench.peers.base import Layout, TableRef, checksum
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def timed_import(module: str) -> Reported:
     command = [sys.executable, "-c", TIMED_IMPORT.format(module=module)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     wall, cpu = (float(text) for text in done.stdout.split())
-    return Reported(Sample(wall, cpu))
+    return Reported(Sample(wall, cpu, place=OWN_PROCESS))
 
 
 def small_lake(lab: Lab) -> Path:

@@ -18,8 +18,8 @@ from bench.staging import stage
 if TYPE_CHECKING:
     from bench.lab import Lab
 
-SYSTEMS = ("rowlake-auto", "rowlake-lazy", "delta-rs", "pyiceberg-upsert")
-ROUNDS = 2
+SYSTEMS = ("rowlake-auto", "rowlake-lazy", "delta-rs", "pyiceberg-upsert", "pyarrow-upsert")
+ROUNDS = 3
 KEYS = 1_000_000
 SMALL_KEYS, SMALL_ROWS = 1_000, 100_000
 # Of the keys, these are in the table.
@@ -28,7 +28,7 @@ OLD_SHARE = 0.8
 
 def contestants(keys: int, most_rows: int | None, lab: Lab) -> list[Contestant]:
     """Upsert the keys, at most half as many as the table has rows."""
-    rows = min(lab.options.write_rows, most_rows or lab.options.write_rows)
+    rows = min(lab.options.row_level_rows, most_rows or lab.options.row_level_rows)
     workload = upsert_of(min(keys, rows // 2), lab.options.buckets)
     start = base(lab, rows)
     rounds = lab.rounds_of(ROUNDS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable, QueryBuilder, WriterProperties
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,13 +31,24 @@ def timed(work: Callable[[], Any]) -> tuple[dict[str, float], Any]:
 def merge(order: dict[str, Any]) -> Any:
     table = DeltaTable(order["table"])
     source = ds.dataset(order["source"]).to_table()
-    builder = table.merge(source, order["on"], source_alias="s", target_alias="t")
+    builder = table.merge(
+        source,
+        order["on"],
+        source_alias="s",
+        target_alias="t",
+        writer_properties=writing(order),
+    )
     builder = builder.when_matched_update(order["set"])
     return builder.when_not_matched_insert(order["insert"]).execute()
 
 
 def delete(order: dict[str, Any]) -> Any:
-    return DeltaTable(order["table"]).delete(order["where"])
+    return DeltaTable(order["table"]).delete(order["where"], writer_properties=writing(order))
+
+
+def writing(order: dict[str, Any]) -> WriterProperties:
+    """Return the codec and level that all systems write with; its own default is Snappy."""
+    return WriterProperties(compression="ZSTD", compression_level=order["zstd_level"])
 
 
 def read(order: dict[str, Any]) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from bench.editors.delta import DeltaRewrites, DeltaVectors
 from bench.editors.delta_rs import DeltaRs
 from bench.editors.iceberg import IcebergCopyOnWrite, IcebergMergeOnRead, IcebergVectors
-from bench.editors.pyarrow_rewrite import PyArrowRewrite
+from bench.editors.pyarrow_rewrite import PyArrowRewrite, PyArrowUpsert
 from bench.editors.pyiceberg import PyIcebergEditor
 from bench.editors.rowlake import (
     RowlakeAuto,
@@ -29,6 +29,7 @@ EDITORS = {
         DeltaRs,
         PyIcebergEditor,
         PyArrowRewrite,
+        PyArrowUpsert,
     )
 }
 OURS = ("rowlake-lazy", "rowlake-eager", "rowlake-auto", "rowlake-v2")

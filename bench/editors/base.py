@@ -1,8 +1,9 @@
 """What systems that change rows have in common.
 
-An editor holds one table at a time: `fresh` recreates it from a base, `merge`, `upsert` and
-`delete_row` change it, `read` does the read query, `truth` gives count and checksum through the
-system's own reader, `facts` what its newest commit says of itself.
+An editor holds one table at a time: `fresh` recreates it from a base, `merge`, `upsert`,
+`update_row` and `delete_row` change it, `read` does the read query, `truth` gives count and
+checksum of all rows (of rowlake's tables through Iceberg Java's reader), `facts` what its newest
+commit says of itself.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ COMPACT = (
 COMPACT_DELETES = (
     "CALL {catalog}system.rewrite_position_delete_files(table => '{target}', "
     "options => map('rewrite-all', 'true'))"
+)
+UPDATE = (
+    "UPDATE {target} SET ss_quantity = ss_quantity + 1 "
+    "WHERE ss_ticket_number = {ticket} AND ss_item_sk = {item}"
 )
 DELETE = "DELETE FROM {target} WHERE ss_ticket_number = {ticket} AND ss_item_sk = {item}"
 
@@ -81,6 +86,9 @@ class Editor(System):
         return self.merge(source)
 
     def delete_row(self, ticket: int, item: int) -> Any:
+        raise NotImplementedError
+
+    def update_row(self, ticket: int, item: int) -> Any:
         raise NotImplementedError
 
     def read(self) -> Any:

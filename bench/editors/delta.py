@@ -12,7 +12,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from bench.changes import bucket_of
-from bench.editors.base import DELETE, INSERT, ON, SET, Base, Editor
+from bench.editors.base import DELETE, INSERT, ON, SET, UPDATE, Base, Editor
 from bench.editors.summary import delta_facts
 from bench.peers.base import AGGREGATE, COLUMNS, SPARK_SCHEMA, checksum, sorted_rows
 from bench.session import CATALOG, DELTA, DELTA_SETTINGS
@@ -65,6 +65,11 @@ class DeltaEditor(Editor):
             delete_sql(self._base, f"delta.`{self._folder}`", ticket, item)
         ).collect()
 
+    def update_row(self, ticket: int, item: int) -> None:
+        statement = UPDATE.format(target=f"delta.`{self._folder}`", ticket=ticket, item=item)
+        parts = [statement, *bucket_condition(self._base, ticket)]
+        self.lab.spark.sql(" AND ".join(parts)).collect()
+
     def compact(self) -> None:
         self.lab.spark.sql(f"OPTIMIZE delta.`{self._folder}`").collect()
 
@@ -102,13 +107,11 @@ class DeltaEditor(Editor):
 
 class DeltaRewrites(DeltaEditor):
     name = "delta"
-    max_rounds = 1
 
 
 class DeltaVectors(DeltaEditor):
     name = "delta-dv"
     vectors = True
-    max_rounds = 1
 
 
 def merge_sql(start: Base, target: str) -> str:

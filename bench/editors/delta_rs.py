@@ -10,8 +10,9 @@ from bench.changes import SET_COLUMNS
 from bench.editors.base import ON
 from bench.editors.delta import DeltaEditor, bucket_condition
 from bench.environments import PACKAGES, run_script
-from bench.measure import Reported, Sample
+from bench.measure import OWN_PROCESS, Reported, Sample
 from bench.peers.base import AGGREGATE, COLUMNS, sorted_rows
+from bench.peers.parquet import ZSTD_LEVEL
 from bench.staging import BUCKET
 
 if TYPE_CHECKING:
@@ -24,14 +25,14 @@ class DeltaRs(DeltaEditor):
     """delta-rs rewrites files; the table is the one that Delta on Spark gets."""
 
     name = "delta-rs"
-    max_rounds = 2
+    max_rounds = 3
     needs_warmup = False
 
     def configuration(self) -> dict[str, str]:
         return {
             "package": ", ".join(PACKAGES["deltalake"]),
             "process": "one for each round; imports are not counted",
-            "table": "the one of delta",
+            "table": f"the one of delta, zstd of level {ZSTD_LEVEL}",
         }
 
     def merge(self, source: Source) -> Reported:
@@ -56,12 +57,16 @@ class DeltaRs(DeltaEditor):
 
     def _run(self, order: dict[str, Any]) -> Reported:
         """Change the table and read it in one process; the read is handed out afterwards."""
-        order |= {"table": str(self._folder), "query": AGGREGATE.format(table="t")}
+        order |= {
+            "zstd_level": ZSTD_LEVEL,
+            "table": str(self._folder),
+            "query": AGGREGATE.format(table="t"),
+        }
         said = run_script("deltalake", self.lab.cache, SCRIPT, json.dumps(order))
         rows = sorted_rows(said["rows"])
-        self.read_report = Reported(Sample(**said["read"]), rows)
+        self.read_report = Reported(Sample(**said["read"], place=OWN_PROCESS), rows)
         self.metrics = said["metrics"]
-        return Reported(Sample(**said["change"]))
+        return Reported(Sample(**said["change"], place=OWN_PROCESS))
 
     def facts(self) -> dict[str, float]:
         names = {

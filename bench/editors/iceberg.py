@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bench import tables
-from bench.editors.base import COMPACT, COMPACT_DELETES, DELETE, MERGE, Base, Editor
+from bench.editors.base import COMPACT, COMPACT_DELETES, DELETE, MERGE, UPDATE, Base, Editor
 from bench.editors.summary import iceberg_facts
 from bench.peers.base import SPARK_SCHEMA, checksum
 from bench.session import CATALOG, ICEBERG, STORAGE_PARTITIONED_JOINS
@@ -91,6 +91,10 @@ class IcebergEditor(Editor):
         target = self.java.sql_name(self.table)
         self.lab.spark.sql(DELETE.format(target=target, ticket=ticket, item=item))
 
+    def update_row(self, ticket: int, item: int) -> None:
+        target = self.java.sql_name(self.table)
+        self.lab.spark.sql(UPDATE.format(target=target, ticket=ticket, item=item))
+
     def compact(self) -> None:
         self._call(COMPACT)
 
@@ -136,7 +140,6 @@ class IcebergEditor(Editor):
 class IcebergCopyOnWrite(IcebergEditor):
     name = "iceberg-cow"
     mode = "copy-on-write"
-    max_rounds = 2
 
 
 class IcebergMergeOnRead(IcebergEditor):

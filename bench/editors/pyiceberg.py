@@ -14,7 +14,7 @@ from bench import tables
 from bench.changes import KEYS
 from bench.children import run_child
 from bench.editors.base import Base, Editor
-from bench.measure import Reported, Sample
+from bench.measure import OWN_PROCESS, Reported, Sample
 from bench.peers.base import SPARK_SCHEMA, checksum, sorted_rows
 from bench.rounds import Skipped
 
@@ -32,7 +32,7 @@ class PyIcebergEditor(Editor):
     """PyIceberg alone, without an engine."""
 
     name = "pyiceberg-upsert"
-    max_rounds = 1
+    max_rounds = 3
     needs_warmup = False
 
     def __init__(self, lab: Lab) -> None:
@@ -82,8 +82,10 @@ class PyIcebergEditor(Editor):
         except subprocess.TimeoutExpired:
             raise Skipped(f"PyIceberg was still running after {TIMEOUT_S} s") from None
         self.metadata = said["metadata"]
-        self.read_report = Reported(Sample(**said["read"]), sorted_rows(said["answer"]))
-        return Reported(Sample(**said["change"]))
+        self.read_report = Reported(
+            Sample(**said["read"], place=OWN_PROCESS), sorted_rows(said["answer"])
+        )
+        return Reported(Sample(**said["change"], place=OWN_PROCESS))
 
     def drop(self) -> None:
         if self.table is not None:

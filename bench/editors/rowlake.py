@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench import tables
 from bench.changes import KEYS, SET_COLUMNS
-from bench.editors.base import COMPACT, COMPACT_DELETES, DELETE, MERGE, ON, Base, Editor
+from bench.editors.base import COMPACT, COMPACT_DELETES, DELETE, MERGE, ON, UPDATE, Base, Editor
 from bench.editors.summary import iceberg_facts
 from bench.peers.base import checksum
 from bench.rounds import Skipped
@@ -71,6 +71,10 @@ class RowlakeEditor(Editor):
         statement = DELETE.format(target=self._table.name, ticket=ticket, item=item)
         self.lake.sql(statement).collect()
 
+    def update_row(self, ticket: int, item: int) -> None:
+        statement = UPDATE.format(target=self._table.name, ticket=ticket, item=item)
+        self.lake.sql(statement).collect()
+
     def compact(self) -> None:
         self.lake.sql(COMPACT.format(catalog="", target=self._table.name)).collect()
 
@@ -89,7 +93,8 @@ class RowlakeEditor(Editor):
         return rows
 
     def truth(self) -> tuple[str, ...]:
-        return checksum(self.peer.frame(self._table))
+        """Return what Iceberg Java reads of the table; its own reader answers the read query."""
+        return checksum(self.lab.peer("iceberg-java").fresh_frame(self._table))
 
     def facts(self) -> dict[str, float]:
         return {**iceberg_facts(self._table), **self.said}

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bench.data import COLUMNS_SQL
+from bench.peers.parquet import TABLE_PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,10 +75,10 @@ class Layout:
 
     @property
     def properties_sql(self) -> str:
-        """All table properties; zstd is asked for by name, as every system gets it."""
+        """All table properties; those of Parquet are the same for every system."""
         properties = {
             "format-version": str(self.format_version),
-            "write.parquet.compression-codec": "zstd",
+            **TABLE_PROPERTIES,
             **self.properties,
         }
         return ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
@@ -104,13 +105,18 @@ def sorted_rows(rows: Iterable[Any]) -> list[tuple[str, ...]]:
 
 
 def checksum(frame: DataFrame) -> tuple[str, ...]:
-    """Return the count and an order-free checksum over all columns of a bench table.
+    """Return the count and an order-free checksum over all columns of a bench table."""
+    return row_sums(frame, COLUMNS)
+
+
+def row_sums(frame: DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the count and an order-free checksum of some columns.
 
     The halves of a row's hash are summed apart: whole numbers that cannot overflow.
     """
     from pyspark.sql import functions as sf
 
-    hashes = frame.select(sf.xxhash64(*(sf.col(name) for name in COLUMNS)).alias("h"))
+    hashes = frame.select(sf.xxhash64(*(sf.col(name) for name in columns)).alias("h"))
     high, low = sf.shiftrightunsigned("h", 32), sf.col("h").bitwiseAND(0xFFFFFFFF)
     row = hashes.select(sf.count(sf.lit(1)), sf.sum(high), sf.sum(low)).collect()[0]
     return tuple(str(value) for value in row)

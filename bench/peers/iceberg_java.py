@@ -13,6 +13,7 @@ from bench.peers.base import (
     TableRef,
     sorted_rows,
 )
+from bench.peers.parquet import TABLE_PROPERTIES
 from bench.session import CATALOG, ICEBERG, STORAGE_PARTITIONED_JOINS
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ class IcebergJava(System):
 
     def configuration(self) -> dict[str, str]:
         joins = ", ".join(f"{key}={value}" for key, value in STORAGE_PARTITIONED_JOINS.items())
-        return {"package": ICEBERG, "storage-partitioned joins": joins, "codec": "zstd"}
+        return {
+            "package": ICEBERG,
+            "storage-partitioned joins": joins,
+            "Parquet": ", ".join(f"{key}={value}" for key, value in TABLE_PROPERTIES.items()),
+            "catalog": "io.manifest.cache-enabled=true, on Hadoop's raw local file system",
+        }
 
     def sql_name(self, table: TableRef) -> str:
         return f"{CATALOG}.{table.name}"
@@ -59,6 +65,11 @@ class IcebergJava(System):
 
     def frame(self, table: TableRef) -> DataFrame:
         return self.lab.spark.table(self.sql_name(table))
+
+    def fresh_frame(self, table: TableRef) -> DataFrame:
+        """Return a table that another system may have changed since this one read it."""
+        self.lab.spark.sql(f"REFRESH TABLE {self.sql_name(table)}")
+        return self.frame(table)
 
     def aggregate(self, table: TableRef) -> list[tuple[str, ...]]:
         return self._rows(AGGREGATE.format(table=self.sql_name(table)))

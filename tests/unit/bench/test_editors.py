@@ -10,7 +10,7 @@ from bench.editors.base import MERGE, Base
 from bench.editors.delta import copy_table, delete_sql, merge_sql
 from bench.editors.summary import delta_facts, iceberg_facts
 from bench.peers.base import TableRef
-from bench.staging import one_old_key
+from bench.staging import some_old_keys
 
 
 def base(buckets):
@@ -30,9 +30,12 @@ def test_delta_names_the_bucket_where_its_table_has_one():
     assert delete_sql(base(None), "x", 7, 8).endswith("ss_ticket_number = 7 AND ss_item_sk = 8")
 
 
-def test_the_row_to_delete_is_one_that_the_table_has():
-    keys = pa.table({"ss_ticket_number": [1, 5, 400], "ss_item_sk": [10, 50, 4000]})
-    assert one_old_key(keys, rows=1_000) == (5, 50)
+def test_rows_to_delete_are_spread_over_those_that_the_table_has():
+    keys = pa.table({"ss_ticket_number": [*range(100), 400], "ss_item_sk": [7] * 101})
+    found = some_old_keys(keys, rows=1_000)
+    assert found == tuple((ticket, 7) for ticket in range(5, 100, 10))
+    few = pa.table({"ss_ticket_number": [1, 5, 400], "ss_item_sk": [10, 50, 4000]})
+    assert some_old_keys(few, rows=1_000) == ((1, 10), (5, 50))
 
 
 def test_counters_come_from_the_newest_snapshot(tmp_path):

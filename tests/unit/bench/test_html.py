@@ -11,7 +11,7 @@ SVG = '<?xml version="1.0"?><svg><defs><path id="p"/></defs><use href="#p"/></sv
 
 
 def page(tmp_path, **more):
-    found = Measurement("c", "s", "rowlake", [Sample(1.0, 2.0, facts={"files_added": 3.0})])
+    found = Measurement("c", "s", "rowlake", [Sample(1.0, 2.0, facts={"files_added": 3.0})] * 3)
     peer = Measurement("c", "s", "<peer>", [Sample(4.0, 2.0)])
     verdict = judge(Target("a promise", "c", "s", metrics=("wall_s",), at_most=2), [found])
     cases = [results.outcome_json(Outcome("c", [found, peer], **more), "A case")]
@@ -50,6 +50,7 @@ def test_plots_do_not_share_ids(tmp_path):
 def test_ratios_targets_and_configurations_are_shown(tmp_path):
     text = page(tmp_path)
     assert "<td class=n>4.00</td>" in text
+    assert "<td class=n>3: 1.00 s – 1.00 s</td>" in text
     assert "<td class=met>met</td>" in text
     assert "b &amp; c" in text
     assert "&lt;peer&gt;" in text

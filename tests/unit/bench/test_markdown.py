@@ -6,7 +6,10 @@ from bench.targets import Target, judge
 
 
 def saved(tmp_path, **more):
-    found = Measurement("c", "s", "rowlake", [Sample(1.0, 2.0, facts={"files_per_s": 1000.0})])
+    samples = [
+        Sample(wall, 2.0, facts={"files_per_s": 1000.0}, place="driver") for wall in (1.0, 0.9, 1.2)
+    ]
+    found = Measurement("c", "s", "rowlake", samples)
     verdict = judge(Target("a promise", "c", "s", metrics=("wall_s",), at_most=2), [found])
     cases = [results.outcome_json(Outcome("c", [found], **more), "A case")]
     return results.save(Options(), cases, [verdict], {"rowlake": {"a": "b"}}, tmp_path)
@@ -20,8 +23,9 @@ def test_figures_replace_what_stands_between_the_marks(tmp_path):
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
     assert "old" not in text
-    assert "| a promise | 1.00 s | the figure: 2.00 s | 0.50× | met |" in text
-    assert "| s | rowlake | 1.00 s | 2.00 s | files_per_s 1,000/s |" in text
+    assert "| a promise | 1.00 s | the figure: 2.00 s | 0.50× (0.45 – 0.60) | met |" in text
+    samples = "3: 900 ms – 1.20 s"
+    assert f"| s | rowlake | driver | 1.00 s | {samples} | 2.00 s | files_per_s 1,000/s |" in text
 
 
 def test_disagreement_and_failures_are_said(tmp_path):
@@ -46,7 +50,22 @@ def test_where_a_peer_is_quicker_is_said(tmp_path):
     text = markdown.losses_section(cases, [unmet])
     assert "- Not met (1.50×): a promise." in text
     assert "Case a, s: delta-rs takes 1.00 s, rowlake-lazy 2.00 s (2.00×)." in text
+    assert "Case a, s: delta-rs takes 1.00 s, rowlake-eager 3.00 s (3.00×)." in text
     assert "Case b" not in text
+
+
+def test_cpu_time_counts_where_it_is_worse_than_wall_time():
+    ours = Measurement("c", "s", "rowlake", [Sample(1.0, 4.0)])
+    theirs = Measurement("c", "s", "iceberg-v3", [Sample(2.0, 2.0)])
+    case = results.outcome_json(Outcome("c", [ours, theirs]), "Case")
+    text = markdown.losses_section([case])
+    assert "Case, s: iceberg-v3 takes 2.00 s, rowlake 4.00 s of CPU (2.00×)." in text
+
+
+def test_undecided_targets_are_said_with_their_range():
+    target = {"outcome": "undecided", "ratio": 1.0, "low": 0.8, "high": 1.3}
+    text = markdown.losses_section([], [{**target, "target": {"text": "a promise"}}])
+    assert "- Undecided (1.00× (0.80 – 1.30)): a promise." in text
 
 
 def test_plots_are_kept_beside_the_document(tmp_path):

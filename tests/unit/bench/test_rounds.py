@@ -1,5 +1,8 @@
+import time
+
 from bench.case import Case, Contestant, Step
-from bench.rounds import Skipped, run_rounds
+from bench.measure import Reported, Sample
+from bench.rounds import SLOW_S, Skipped, run_rounds
 from rowlake.errors import UnsupportedFeatureError
 
 
@@ -102,6 +105,54 @@ def test_a_slow_system_may_take_fewer_rounds():
     outcome = run_rounds(case(warmups=0), [slow, recorder([], "quick")], 3)
     assert len(outcome.of("act", "slow").samples) == 1
     assert len(outcome.of("act", "quick").samples) == 3
+
+
+def test_a_peer_that_has_taken_long_stops_after_three_samples_and_ours_does_not():
+    def costly(system):
+        return Contestant(system, (Step("act", lambda: Reported(Sample(SLOW_S, 1.0))),))
+
+    outcome = run_rounds(case(warmups=0), [costly("delta"), costly("rowlake-lazy")], 5)
+    assert len(outcome.of("act", "delta").samples) == 3
+    assert len(outcome.of("act", "rowlake-lazy").samples) == 5
+
+
+def test_every_sample_says_where_it_ran():
+    state = {"spark_tasks": 0.0}
+
+    def in_tasks():
+        state["spark_tasks"] += 4
+
+    steps = (
+        Step("driver", lambda: None),
+        Step("tasks", in_tasks),
+        Step("process", lambda: Reported(Sample(1.0, 1.0, place="own process"))),
+    )
+    found = run_rounds(case(0), [Contestant("a", steps)], 1, counters=lambda: dict(state))
+    places = {one.step: one.place for one in found.measurements}
+    assert places == {"driver": "driver", "tasks": "Spark tasks", "process": "own process"}
+
+
+def test_short_steps_are_repeated_and_the_mean_is_kept():
+    calls = []
+    steps = (Step("loops", lambda: calls.append(1), loops=True), Step("once", lambda: None))
+    found = run_rounds(case(0), [Contestant("a", steps)], 1)
+    (sample,) = found.of("loops", "a").samples
+    assert sample.repetitions == len(calls) > 10
+    assert found.of("once", "a").samples[0].repetitions == 1
+
+
+def test_a_step_of_several_acts_is_charged_for_one():
+    state = {"spark_jobs": 0.0}
+
+    def five():
+        state["spark_jobs"] += 5
+        time.sleep(0.1)
+
+    step = Step("act", five, times=5)
+    found = run_rounds(case(0), [Contestant("a", (step,))], 1, counters=lambda: dict(state))
+    (sample,) = found.of("act", "a").samples
+    assert 0.02 <= sample.wall_s < 0.1
+    assert sample.facts["spark_jobs"] == 1
 
 
 def test_counters_are_facts_of_the_step_that_moved_them():

@@ -1,3 +1,5 @@
+import pytest
+
 from bench.cases import CASES
 from bench.editors import EDITORS
 from bench.measure import Measurement, Sample
@@ -6,8 +8,9 @@ from bench.promises import TARGETS
 from bench.targets import Target, judge
 
 
-def measured(system, wall, cpu=1.0, **facts):
-    return Measurement("c", "s", system, [Sample(wall, cpu, facts=facts)])
+def measured(system, *walls, cpu=1.0, **facts):
+    walls = walls if len(walls) > 1 else walls * 3
+    return Measurement("c", "s", system, [Sample(wall, cpu, facts=facts) for wall in walls])
 
 
 def relative(limit, **more):
@@ -45,7 +48,7 @@ def test_every_target_names_a_case_and_known_peers():
 
 
 def test_a_step_may_be_compared_with_another_of_the_same_system():
-    found = [measured("rowlake", 3.0), Measurement("c", "clean", "rowlake", [Sample(2.0, 1.0)])]
+    found = [measured("rowlake", 3.0), Measurement("c", "clean", "rowlake", [Sample(2.0, 1.0)] * 3)]
     target = Target(
         "t", "c", "s", metrics=("wall_s",), against=("rowlake",), against_step="clean", at_most=1.3
     )
@@ -57,3 +60,38 @@ def test_peers_that_were_not_measured_are_named():
         relative(1.0, metrics=("wall_s",)), [measured("rowlake", 1.0), measured("x", 2.0)]
     )
     assert (verdict.outcome, verdict.missing) == ("met", ("y",))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "outcome"),
+    [
+        ((1.0, 1.1, 1.2), (2.6, 2.7, 2.8), "met"),
+        ((1.0, 1.1, 1.5), (2.6, 2.7, 2.8), "undecided"),
+        ((1.0, 1.1, 1.2), (2.0, 2.7, 2.8), "undecided"),
+        ((2.0, 2.1, 2.2), (2.6, 2.7, 2.8), "not met"),
+    ],
+)
+def test_a_target_that_the_spread_straddles_is_undecided(ours, theirs, outcome):
+    target = relative(0.5, metrics=("wall_s",))
+    verdict = judge(target, [measured("rowlake", *ours), measured("x", *theirs)])
+    assert verdict.outcome == outcome
+    assert verdict.low <= verdict.ratio <= verdict.high
+    assert verdict.samples == (3, 3)
+
+
+def test_times_of_fewer_than_three_samples_decide_nothing_but_counts_do():
+    two = [measured("rowlake", 1.0, 1.0), measured("x", 9.0)]
+    assert judge(relative(0.5, metrics=("wall_s",)), two).outcome == "undecided"
+    one = Measurement("c", "s", "rowlake", [Sample(1.0, 1.0, facts={"files": 3.0})])
+    assert judge(Target("t", "c", "s", metrics=("files",), at_most=3), [one]).outcome == "met"
+
+
+def test_of_many_samples_one_outlier_on_each_side_is_no_part_of_the_spread():
+    target = relative(0.5, metrics=("wall_s",))
+    ours = measured("rowlake", 1.0, 1.0, 1.1, 1.1, 9.0)
+    assert judge(target, [ours, measured("x", 2.5)]).outcome == "met"
+
+
+def test_a_fixed_figure_that_the_samples_straddle_is_undecided():
+    target = Target("t", "c", "s", metrics=("wall_s",), at_most=1.0)
+    assert judge(target, [measured("rowlake", 0.9, 0.95, 1.05)]).outcome == "undecided"
