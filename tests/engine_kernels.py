@@ -66,6 +66,11 @@ def count_up(task):
     yield pa.RecordBatch.from_pydict({"n": [task, task + 100]}, NUMBERS)
 
 
+def pause(seconds):
+    time.sleep(seconds)
+    yield pa.RecordBatch.from_pydict({"n": [1]}, NUMBERS)
+
+
 def size_of(task):
     yield pa.RecordBatch.from_pydict({"n": [len(task)]}, NUMBERS)
 

@@ -3,7 +3,7 @@
 Comes in: arguments for pytest. Goes out: pytest's reports and an exit code. If the arguments name
 no tests, all run, in parts, three at a time: usually one of them waits for Java or for a server
 while the others compute. A part is one process with at most one JVM. Its report is shown when it is
-done, and the counts of all parts at the end.
+done; at the end come the counts of all parts, and which tests were skipped or left out and why.
 """
 
 from __future__ import annotations
@@ -16,14 +16,18 @@ import tempfile
 import threading
 import xml.etree.ElementTree as ElementTree
 from collections import Counter, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import pytest
 
 from rowlake.engine.java import java_home
 from rowlake.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ROOT = Path(__file__).resolve().parent.parent
 # Unit tests of most rooms first, so that a plain mistake shows early; then long parts before short
@@ -33,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = (
     ("unit",),
     ("interop",),
-    ("spark/test_other_sessions.py",),
+    ("spark/test_other_sessions.py", "spark/test_standalone_cluster.py"),
     ("spark",),
     ("faults",),
     ("unit/rowlevel", "unit/stream"),
@@ -57,6 +61,22 @@ ENOUGH_BYTES = 10 * 1024**3
 # In a JVM that lives for minutes on few cores, neither the second compiler nor a garbage collector
 # with threads of its own pays off.
 BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# What `make test` does only in part: the variable that changes it, what it is, how to run it all.
+SHORTENED = (
+    (
+        "ROWLAKE_CONFORMANCE",
+        "statements in one of the modes of their case, another one with every commit",
+        "ROWLAKE_CONFORMANCE=all",
+    ),
+    ("ROWLAKE_MATRIX_PART", "a part of the matrix of concurrent statements", "make matrix"),
+    ("ROWLAKE_SOAK", "writers beside maintenance, for seconds", "make soak"),
+    ("ROWLAKE_STREAM_KILLS", "streams that are killed", "make streams-long"),
+    ("ROWLAKE_ROW_LEVEL_HISTORIES", "random histories", "make fuzz"),
+    ("ROWLAKE_KILLS", "a quarter of the killed writers, at three steps", "ROWLAKE_KILLS=all"),
+    ("ROWLAKE_FAULTS", "a quarter of the row-level faults", "ROWLAKE_FAULTS=all"),
+    ("ROWLAKE_CLUSTER", "checks on a standalone cluster", "ROWLAKE_CLUSTER=all"),
+    ("ROWLAKE_BROWSER", "the page in a browser", "make test-integrations"),
+)
 NOTHING_RAN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -67,6 +87,15 @@ class Part:
     paths: tuple[str, ...]
     code: int = NOTHING_RAN
     counts: Counter[str] | None = None
+    skips: list[Skip] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A test that did not run."""
+
+    test: str
+    reason: str
 
 
 def prepare_environment() -> None:
@@ -135,6 +164,8 @@ def run_parts(parts: list[Part], arguments: list[str]) -> int:
         finally:
             waiting.clear()  # after Ctrl-C nothing new may start
     total = sum((part.counts or Counter(errors=1) for part in parts), Counter())
+    print(skips_told([skip for part in parts for skip in part.skips]))
+    print(left_out(os.environ))
     print(f"\n{told(total)} in {monotonic() - started:.0f} s")
     return exit_code([part.code for part in parts])
 
@@ -144,7 +175,7 @@ def _run(part: Part, arguments: list[str], report: Path, printing: threading.Loc
     colour = ["--color=yes"] if sys.stdout.isatty() else []
     command = [sys.executable, __file__, *colour, f"--junit-xml={report}", *arguments, *part.paths]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    part.code, part.counts = done.returncode, counts(report)
+    part.code, part.counts, part.skips = done.returncode, counts(report), skips(report)
     with printing:
         print(f"\n{' '.join(part.paths)} ({monotonic() - started:.0f} s)", flush=True)
         sys.stdout.buffer.write(done.stdout)
@@ -159,6 +190,36 @@ def counts(report: Path) -> Counter[str]:
     return Counter(
         {kind: sum(int(suite.get(kind, 0)) for suite in suites) for kind in ("tests", *KINDS)}
     )
+
+
+def skips(report: Path) -> list[Skip]:
+    """Return the tests that pytest skipped; a module that was skipped as a whole counts as one."""
+    if not report.exists():
+        return []
+    return [
+        Skip(f"{case.get('classname')}::{case.get('name')}".strip(":"), found.get("message") or "?")
+        for case in ElementTree.parse(report).getroot().iter("testcase")
+        for found in case.findall("skipped")
+    ]
+
+
+def skips_told(found: list[Skip]) -> str:
+    """Return what was skipped, by reason, the most frequent one first."""
+    if not found:
+        return "\nSKIPPED: nothing"
+    reasons = Counter(skip.reason for skip in found).most_common()
+    lines = [f"\nSKIPPED: {len(found)} tests. Set CI=1 to make a missing part a failure."]
+    for reason, count in reasons:
+        first = next(skip.test for skip in found if skip.reason == reason)
+        others = f" and {count - 1} more" if count > 1 else ""
+        lines.append(f"  {count} x {reason}\n      {first}{others}")
+    return "\n".join(lines)
+
+
+def left_out(environment: Mapping[str, str]) -> str:
+    """Return what this run shortened, and how to run all of it."""
+    lines = [f"  {what}: {how}" for name, what, how in SHORTENED if name not in environment]
+    return "\n".join(["", "LEFT OUT OR SHORTENED for time:", *lines]) if lines else ""
 
 
 def told(found: Counter[str]) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+import deltalake
 import pyarrow as pa
 import pytest
 
 import rowlake
 from tests.parts.delta_spark import run_by_spark
-
-deltalake = pytest.importorskip("deltalake")
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 VECTORS = {"delta.enableDeletionVectors": "true"}

@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+import deltalake
 import duckdb
 import duckdb_extensions
 import pyarrow as pa
@@ -15,8 +16,6 @@ import pytest
 import rowlake
 from tests.parts.delta_spark import run_by_spark
 from tests.plain_values import in_order
-
-deltalake = pytest.importorskip("deltalake")
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 

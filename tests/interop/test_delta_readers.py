@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import deltalake
 import duckdb
 import duckdb_extensions
 import pyarrow as pa
@@ -13,8 +14,6 @@ import pytest
 import rowlake
 from tests.parts.delta_spark import read_by_spark
 from tests.plain_values import in_order
-
-deltalake = pytest.importorskip("deltalake")
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "delta"
 # DuckDB 1.5.5 has neither void nor the old layout of lists, variants come in its own type, and

@@ -11,6 +11,7 @@ import json
 import shutil
 from decimal import Decimal
 
+import deltalake
 import duckdb
 import duckdb_extensions
 import pyarrow as pa
@@ -21,8 +22,6 @@ from tests.delta_logs import column, features
 from tests.delta_writing import WrittenTable
 from tests.parts.delta_spark import run_by_spark
 from tests.plain_values import in_order
-
-deltalake = pytest.importorskip("deltalake")
 
 UTC = datetime.timezone.utc
 VECTORS = features("deletionVectors")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 
+import deltalake
 import duckdb
 import duckdb_extensions
 import pyarrow as pa
@@ -14,8 +15,6 @@ import rowlake
 from tests.any_format import changing
 from tests.parts.delta_spark import read_by_spark
 from tests.plain_values import in_order
-
-deltalake = pytest.importorskip("deltalake")
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 UTC = datetime.timezone.utc

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import rowlake
+from tests.lakes import SALES, sales
 from tests.parts.rows import rows_of
 from tests.parts.samples import flat_rows, flat_schema, nested_rows, nested_schema
 
@@ -62,3 +63,60 @@ def test_duckdb_reads_evolution_and_overwrites(lake, duck, version):
     table.overwrite(pa.table({"b": [4], "p": ["y"], "c": ["over"]}), where="p = 'y'")
     found = rows_of(scan(duck, table))
     assert found == rows_of(table.arrow()) and len(found) == 3
+
+
+DELETED = {
+    "v2 position deletes": ("2", "positions"),
+    "v2 equality deletes": ("2", "equality"),
+    "v3 vectors": ("3", "positions"),
+}
+
+
+@pytest.mark.parametrize("kind", DELETED)
+@pytest.mark.parametrize("partition_by", [(), ("bucket(2, id)",)], ids=["plain", "bucketed"])
+def test_duckdb_applies_our_deletes(lake, duck, kind, partition_by):
+    version, deletes = DELETED[kind]
+    table = lake.create_table(
+        "db.t", SALES, partition_by=partition_by, properties={"format-version": version}
+    )
+    table.append(sales(40))
+    table.append(sales(20, 40))
+    table.delete("id = 3 OR id = 41", **how(deletes))
+    table.delete("id = 50", **how(deletes))
+    table.append(sales(1, 3))
+    assert table.arrow().num_rows == 60 - 2
+    if deletes == "equality":  # two rows are replaced, three are new
+        table.upsert(sales(5, 58), ["id"], **how(deletes))
+    contents = set(table.inspect("delete_files")["content"].to_pylist())
+    assert contents == ({1} if deletes == "positions" else {2})
+    found = rows_of(scan(duck, table))
+    assert found == rows_of(table.arrow())
+    assert len(found) == (61 if deletes == "equality" else 58)
+
+
+def how(deletes: str) -> dict[str, str]:
+    given = {"mode": "merge-on-read"}
+    return {**given, "deletes": "equality"} if deletes == "equality" else given
+
+
+@pytest.mark.parametrize("partition_by", [(), ("store",)], ids=["plain", "partitioned"])
+def test_duckdb_applies_our_vectors_of_delta_tables(lake, duck, tmp_path, partition_by):
+    place = tmp_path / "delta"
+    table = lake.create_table(
+        ("delta", str(place)),
+        SALES,
+        partition_by=partition_by,
+        properties={"delta.enableDeletionVectors": "true"},
+    )
+    table.append(sales(40))
+    table.delete("id = 8 OR id = 9", mode="merge-on-read")
+    table.delete("id < 3", mode="merge-on-read")
+    logs = "".join(one.read_text() for one in sorted((place / "_delta_log").glob("*.json")))
+    assert "deletionVector" in logs
+    duckdb_extensions.import_extension("delta")
+    duck.execute("LOAD delta")
+    found = rows_of(
+        duck.execute(f"FROM delta_scan('{place}')").to_arrow_table().select(SALES.names)
+    )
+    assert found == rows_of(table.arrow())
+    assert len(found) == 35

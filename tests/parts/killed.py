@@ -1,6 +1,6 @@
 """A writer that kills itself (-9) before or after its n-th step that changes anything outside.
 
-Another writer's delete of row 5 lands while it commits, so that it loses a race too.
+Another writer's delete of a row lands while it commits, so that it loses a race too.
 """
 
 from __future__ import annotations
@@ -39,11 +39,15 @@ class Death:
 
 @dataclass(frozen=True)
 class Work:
-    """What a writer does to a table: `operation` is an expression of `table`."""
+    """What a writer does to a table: `operation` is an expression of `table`.
+
+    `overtaken` is the id of the row that another writer deletes meanwhile.
+    """
 
     catalog: str | None
-    name: str
+    name: str | tuple[str, ...]
     operation: str
+    overtaken: int = 5
 
 
 class Steps:
@@ -100,7 +104,7 @@ def _write(work: Work, warehouse: str, death: Death, answer: Connection) -> None
     def overtake() -> None:
         steps.armed = False
         with connect(warehouse, work.catalog) as lake:
-            lake.table(work.name).delete("id = 5", mode="merge-on-read")
+            lake.table(work.name).delete(f"id = {work.overtaken}", mode="merge-on-read")
         steps.armed = True
 
     with connect(warehouse, work.catalog) as lake, stopped_at(Phase.PRODUCED, overtake):

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import sys
 
+import polars
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -56,7 +57,7 @@ def source_of(kind, lake, folder):
     if kind == "pandas":
         return NEW.to_pandas(date_as_object=True)
     if kind == "polars":
-        return pytest.importorskip("polars").from_arrow(NEW)
+        return polars.from_arrow(NEW)
     if kind == "dicts":
         return NEW.to_pylist()
     if kind == "parquet":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from tests.sql.tables import Stage
 
 
+TABLES_OF_A_QUERY = 16
+NUMBER = "number of the table"
+
+
 @dataclass(frozen=True)
 class Done:
     """The rows asked for, or how the last statement failed; and whether db.t has a new version.
@@ -30,6 +36,39 @@ class Done:
     error: Exception | None
     committed: bool
     result: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class JavaResult:
+    """A table in a namespace of Java's catalog (`db.t`, or a branch of it), with its rows."""
+
+    space: str
+    name: str
+    rows: tuple[str, ...]
+
+
+def read_on_java(
+    spark: Any, catalog: str, results: list[JavaResult]
+) -> dict[JavaResult, list[str]]:
+    """Return the lines that Java reads of each table; tables of one schema share a query."""
+    groups: dict[Any, list[tuple[JavaResult, Any]]] = {}
+    for result in results:
+        frame = spark.table(placed(result.name, f"{catalog}.{result.space}"))
+        names = tuple((field.name, field.dataType.simpleString()) for field in frame.schema)
+        groups.setdefault(names, []).append((result, frame))
+    found = {}
+    for group in groups.values():
+        for first in range(0, len(group), TABLES_OF_A_QUERY):
+            part = group[first : first + TABLES_OF_A_QUERY]
+            numbered = [
+                frame.selectExpr(f"{number} AS `{NUMBER}`", "*")
+                for number, (_, frame) in enumerate(part)
+            ]
+            rows = arrow_of(reduce(lambda one, other: one.union(other), numbered))
+            for number, (result, _) in enumerate(part):
+                own = rows.filter(pc.equal(rows[NUMBER], number)).drop([NUMBER])
+                found[result] = lines_of(own)
+    return found
 
 
 def run_on_java(

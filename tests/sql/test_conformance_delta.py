@@ -1,7 +1,8 @@
 """Cases of row-level statements on Delta tables: rows, counts and errors are as the file says.
 
 Cases that are about what Delta tables lack are left out. `ROWLAKE_CONFORMANCE=all` runs every other
-case by rewrites and by vectors; else each third one runs, in one of the two ways.
+case by rewrites and by vectors; else each third one runs, in one of the two ways, and another third
+with the next commit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from zlib import crc32
 import pytest
 
 import rowlake
+from tests.parts.rotation import turn
 from tests.sql.case_files import KINDS, load_cases
 from tests.sql.delta_tables import MODES, DeltaStage
 from tests.sql.tables import named_alike, placed
@@ -60,9 +62,9 @@ def applies(case: Case) -> bool:
 
 def chosen() -> Iterator[Any]:
     for number, case in enumerate(filter(applies, load_cases())):
-        first = crc32(case.name.encode()) % len(MODES)
+        first = (crc32(case.name.encode()) + turn()) % len(MODES)
         modes = [*MODES][first:] + [*MODES][:first]
-        if number % SHARE == 0:
+        if (number + turn()) % SHARE == 0:
             for mode in modes if IS_ALL else modes[:1]:
                 yield pytest.param(case, mode, id=f"{case}-{mode}")
 

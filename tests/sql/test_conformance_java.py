@@ -1,8 +1,8 @@
 """The same statements on Iceberg's Java runtime give the same rows, or fail too.
 
-Rowlake reads what Java made of a table, but of every sixteenth case, since Java takes longer: that
-both read the same is tested on tables of all kinds in `tests/interop`. Cases with a `java` line are
-left out: it says what Spark or Iceberg refuses or gets wrong.
+Rowlake reads at once what Java made of a table; at the end Java reads all of it itself, many tables
+in one query. Cases with a `java` line are left out: it says what Spark or Iceberg refuses or gets
+wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 import rowlake
 from tests.sql.case_files import load_cases
-from tests.sql.java import run_on_java
+from tests.sql.java import JavaResult, read_on_java, run_on_java
 from tests.sql.tables import JAVA_MODES, modes_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tests.sql.case_files import Case
     from tests.sql.tables import Mode, Stage
 
-READ_BY_JAVA = 16
 # Numbers start anew in each file, as when the rows were filled in: the modes are the same.
 NUMBERED = [
     pytest.param(number, case, modes_of(case, JAVA_MODES, number)[0], id=str(case))
@@ -41,12 +40,19 @@ def java_lake(spark: Any, java_warehouse: Path) -> Iterator[rowlake.Lake]:
         yield lake
 
 
+@pytest.fixture(scope="module")
+def results() -> list[JavaResult]:
+    """What the cases that ran so far left in Java's catalog."""
+    return []
+
+
 @pytest.mark.parametrize(("number", "case", "mode"), NUMBERED)
 def test_java_does_what_the_case_says(
     stage: Stage,
     java_catalog: str,
     java_warehouse: Path,
     java_lake: rowlake.Lake,
+    results: list[JavaResult],
     number: int,
     case: Case,
     mode: Mode,
@@ -54,18 +60,20 @@ def test_java_does_what_the_case_says(
     space = f"{case.file}_{number}"
     stage.copy_for_java(case, mode, java_warehouse, space)
     with stage.surroundings(case):
-        done = run_on_java(
-            stage,
-            case,
-            java_warehouse,
-            java_catalog,
-            space,
-            None if number % READ_BY_JAVA == 0 else java_lake,
-        )
+        done = run_on_java(stage, case, java_warehouse, java_catalog, space, java_lake)
     if case.error is None:
         assert done.error is None
         assert done.rows == case.rows
+        results += [JavaResult(space, name, tuple(rows)) for name, rows in case.rows.items()]
         assert done.result == case.result
     else:
         assert done.error is not None
         assert not done.committed
+
+
+def test_java_reads_all_of_its_results_itself(
+    stage: Stage, java_catalog: str, results: list[JavaResult]
+) -> None:
+    assert results, "runs after the cases of this module"
+    found = read_on_java(stage.lake.spark, java_catalog, results)
+    assert found == {result: list(result.rows) for result in results}

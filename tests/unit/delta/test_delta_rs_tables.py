@@ -5,14 +5,13 @@ from __future__ import annotations
 import datetime
 from decimal import Decimal
 
+import deltalake
 import pyarrow as pa
 import pytest
 
 from rowlake import connect
 from rowlake.model.predicate import Leaf, Op
 from tests.plain_values import in_order
-
-deltalake = pytest.importorskip("deltalake")
 
 START = datetime.datetime(2024, 1, 1, 0, 0, 0, 7, datetime.timezone.utc)
 LATER = START + datetime.timedelta(seconds=21)

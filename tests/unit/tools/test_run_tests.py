@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
         "interop/test_b.py": (
             "import pytest\n"
             "def test_bad(): assert 'seen' == 'not'\n"
-            "@pytest.mark.skip\ndef test_skipped(): pass\n"
+            "@pytest.mark.skip(reason='no server')\ndef test_skipped(): pass\n"
         ),
         "parts/helper.py": "",
     }.items():
@@ -86,8 +86,13 @@ def test_both_reports_are_shown_and_summed(folder: Path, capfd) -> None:
     assert "2 passed" in out
     assert "assert 'seen' == 'not'" in out
     assert "4 tests: 2 passed, 1 failures, 1 skipped in" in out
+    assert "SKIPPED: 1 tests" in out
+    assert "1 x no server\n      interop.test_b::test_skipped\n" in out
+    assert "LEFT OUT OR SHORTENED" in out
     assert run_tests.run_parts(run_tests.parts_of(folder), [*plain, "-k", "one"]) == 0
-    assert "1 tests: 1 passed in" in capfd.readouterr().out
+    out = capfd.readouterr().out
+    assert "1 tests: 1 passed in" in out
+    assert "SKIPPED: nothing" in out
 
 
 def test_a_part_that_broke_off_is_an_error(tmp_path: Path) -> None:
@@ -100,3 +105,24 @@ def test_named_tests_run_in_one_process(folder: Path) -> None:
     done = subprocess.run([*command, "/dev/null"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "2 passed" in done.stdout
+
+
+def test_skips_are_told_by_reason_with_the_most_frequent_first() -> None:
+    found = [run_tests.Skip(f"t{n}", "no Java" if n else "no Docker") for n in range(3)]
+    told = run_tests.skips_told(found).splitlines()
+    assert told[1].startswith("SKIPPED: 3 tests")
+    assert told[2:] == ["  2 x no Java", "      t1 and 1 more", "  1 x no Docker", "      t0"]
+
+
+def test_what_a_run_shortened_is_told_unless_it_was_asked_for() -> None:
+    names = {name for name, _, _ in run_tests.SHORTENED}
+    assert run_tests.left_out(dict.fromkeys(names, "all")) == ""
+    told = run_tests.left_out({"ROWLAKE_SOAK": "60"})
+    assert "make soak" not in told and "ROWLAKE_CONFORMANCE=all" in told
+
+
+def test_variables_of_shortened_tests_are_those_that_tests_read(
+    pytestconfig: pytest.Config,
+) -> None:
+    texts = "".join(path.read_text() for path in (pytestconfig.rootpath / "tests").rglob("*.py"))
+    assert [name for name, _, _ in run_tests.SHORTENED if f'"{name}"' not in texts] == []
