@@ -10,8 +10,8 @@ import itertools
 import shutil
 from typing import TYPE_CHECKING
 
+from bench.parquet import TABLE_PROPERTIES
 from bench.peers.base import Layout, TableRef
-from bench.peers.parquet import TABLE_PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

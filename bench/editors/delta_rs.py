@@ -11,8 +11,8 @@ from bench.editors.base import ON
 from bench.editors.delta import DeltaEditor, bucket_condition
 from bench.environments import PACKAGES, run_script
 from bench.measure import OWN_PROCESS, Reported, Sample
+from bench.parquet import ZSTD_LEVEL
 from bench.peers.base import AGGREGATE, COLUMNS, sorted_rows
-from bench.peers.parquet import ZSTD_LEVEL
 from bench.staging import BUCKET
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from bench.editors.base import Base, Editor
-from bench.peers.parquet import ZSTD_LEVEL
+from bench.parquet import ZSTD_LEVEL
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bench.data import COLUMNS_SQL
-from bench.peers.parquet import TABLE_PROPERTIES
+from bench.parquet import TABLE_PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bench.parquet import TABLE_PROPERTIES
 from bench.peers.base import (
     AGGREGATE,
     FILTER,
@@ -13,7 +14,6 @@ from bench.peers.base import (
     TableRef,
     sorted_rows,
 )
-from bench.peers.parquet import TABLE_PROPERTIES
 from bench.session import CATALOG, ICEBERG, STORAGE_PARTITIONED_JOINS
 
 if TYPE_CHECKING:
