@@ -1,4 +1,4 @@
-"""Row-level work on lakehouse tables: Apache Iceberg, in Python, on Spark, with no jars.
+"""Row-level work on lakehouse tables (Iceberg and Delta Lake), in Python, on Spark, with no jars.
 
     from decimal import Decimal
     import rowlake
@@ -76,11 +76,12 @@ _HOMES = {
     "Transaction": "rowlake.transaction",
     "attach": "rowlake.attached.session",
     "connect": "rowlake.connection",
+    "load_ipython_extension": "rowlake.notebook",  # what %load_ext looks for
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in __all__ and name not in _HOMES:
         raise AttributeError(f"module 'rowlake' has no attribute {name!r}")
     found = getattr(importlib.import_module(_HOMES.get(name, "rowlake.errors")), name)
     globals()[name] = found

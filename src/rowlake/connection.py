@@ -13,6 +13,7 @@ from rowlake.catalog.open import open_catalog, properties_to_reopen
 from rowlake.deferred import deferred
 from rowlake.engine.spark import Engine
 from rowlake.lake import Lake
+from rowlake.model.ipython import running_shell, show_arrow_tables
 from rowlake.secrets import redacted_repr
 from rowlake.workspace import Workspace
 
@@ -39,6 +40,7 @@ def connect(
     - `spark`: a session of yours, classic or Connect; else the active one; else a local one that
       is made at first use.
     """
+    show_arrow_tables(running_shell())
     opened = open_catalog(warehouse, catalog)
     defaults = _source_defaults(opened, catalog)
     engine = Engine(spark, source_planner=SourcePlanner(defaults), lake_opener=LakeOpener(defaults))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rowlake.model.result import Result
     from rowlake.stream import feed
     from rowlake.stream import source_options as stream_options
-    from rowlake.verbs import create, create_as, ingest_directory
+    from rowlake.verbs import create, create_as, ingest_directory, overview
     from rowlake.workspace import Workspace
 else:  # loaded at their first use: opening a lake and listing its tables needs none
     (transaction,) = deferred("rowlake", "transaction")
@@ -45,8 +45,8 @@ else:  # loaded at their first use: opening a lake and listing its tables needs 
     (purging,) = deferred("rowlake.maintain.iceberg", "purge")
     converting, following = deferred("rowlake.mirror", "convert follow")
     feed, stream_options = deferred("rowlake.stream", "feed source_options")
-    create, create_as, ingest_directory = deferred(
-        "rowlake.verbs", "create create_as ingest_directory"
+    create, create_as, ingest_directory, overview = deferred(
+        "rowlake.verbs", "create create_as ingest_directory overview"
     )
 
 
@@ -97,6 +97,9 @@ class Lake:
 
     def __repr__(self) -> str:
         return f"Lake({self.catalog.name})"
+
+    def _repr_html_(self) -> str:
+        return overview.lake_html(self.catalog, self.tables())
 
     @property
     def catalog(self) -> Any:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rowlake.lake import Lake
     from rowlake.maintain.autopilot import auto
     from rowlake.mirror import verb as mirroring
-    from rowlake.model import table_schema
+    from rowlake.model import snapshot_list, table_schema
     from rowlake.model.arguments import RefArguments, WriteArguments
     from rowlake.model.handle import TableHandle
     from rowlake.model.mirror import Mirrored
@@ -51,13 +51,23 @@ if TYPE_CHECKING:
     from rowlake.stream import apply as applying
     from rowlake.stream import feed
     from rowlake.stream import sink as batches
-    from rowlake.verbs import alter, branches, cherry_pick, ingest, inspect, read, wap, write
+    from rowlake.verbs import (
+        alter,
+        branches,
+        cherry_pick,
+        ingest,
+        inspect,
+        overview,
+        read,
+        wap,
+        write,
+    )
 else:  # loaded at their first use: a look at a table needs few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (auto,) = deferred("rowlake.maintain.autopilot", "auto")
     (mirroring,) = deferred("rowlake.mirror", "verb")
     (merge_builder,) = deferred("rowlake", "merge_builder")
-    (table_schema,) = deferred("rowlake.model", "table_schema")
+    snapshot_list, table_schema = deferred("rowlake.model", "snapshot_list table_schema")
     (upserting,) = deferred("rowlake.rowlevel", "upsert")
     applying, batches, feed = deferred("rowlake.stream", "apply sink feed")
     change, insert, operations, python_arguments, write_options = deferred(
@@ -66,8 +76,8 @@ else:  # loaded at their first use: a look at a table needs few of them
     lookups, row_condition, table_rows = deferred(
         "rowlake.query", "lookup row_condition table_rows"
     )
-    alter, branches, cherry_pick, ingest, inspect, read, wap = deferred(
-        "rowlake.verbs", "alter branches cherry_pick ingest inspect read wap"
+    alter, branches, cherry_pick, ingest, inspect, overview, read, wap = deferred(
+        "rowlake.verbs", "alter branches cherry_pick ingest inspect overview read wap"
     )
 
 Time = "str | int | float | datetime.datetime"
@@ -88,6 +98,9 @@ class Table(Maintenance, Streaming):
 
     def __repr__(self) -> str:
         return f"Table({self.name})"
+
+    def _repr_html_(self) -> str:
+        return overview.table_html(self.handle)
 
     # ------------------------------------------------------------------ what it is
 
@@ -414,7 +427,7 @@ class Table(Maintenance, Streaming):
 
     def snapshots(self) -> list[SnapshotInfo]:
         """Return all snapshots kept, oldest first."""
-        return list(self.handle.snapshots)
+        return snapshot_list.SnapshotList(self.handle.snapshots)
 
     def history(self) -> pa.Table:
         """Return what was current when, and what made it.

@@ -51,7 +51,6 @@ app = typer.Typer(
     cls=Commands,
     help="Row-level work on Iceberg tables: fast, safe and explained.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 

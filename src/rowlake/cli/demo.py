@@ -66,9 +66,11 @@ def run_demo(warehouse: str | None, rows: int) -> None:
                 f"\n[bold]Done in {spent:.1f} s.[/bold] Every change was one atomic commit."
             )
         if warehouse:
-            console.print(f"Explore it:  rowlake shell --warehouse {escape(folder)}")
+            console.print(f"Look at it:  rowlake ui --warehouse {escape(folder)}")
+            console.print(f"Query it:    rowlake shell --warehouse {escape(folder)}")
         else:
-            console.print("Keep its tables with:  rowlake demo --warehouse ./demo")
+            keep = "rowlake demo --warehouse ./demo && rowlake ui --warehouse ./demo"
+            console.print(f"Keep its tables and look at them:  {keep}")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_TEXTS = {
+TEXTS = {
     "sql": [
         'rowlake sql "SELECT count(*) FROM shop.sales"',
         "rowlake sql -f changes.sql",
@@ -39,4 +39,4 @@ _TEXTS = {
     "doctor": ["rowlake doctor", "rowlake doctor --warehouse s3://bucket/lake"],
 }
 
-EXAMPLES = {name: "Examples:  " + "  |  ".join(lines) for name, lines in _TEXTS.items()}
+EXAMPLES = {name: "Examples:  " + "  |  ".join(lines) for name, lines in TEXTS.items()}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.cli.json_rows import Rows, json_objects, json_text, plain, with_text_ids
-from rowlake.cli.text_table import text_table
+from rowlake.cli.text_table import columns_that_fit, text_table
 from rowlake.model.printable import printable_json, printable_lines
 
 if TYPE_CHECKING:
@@ -186,11 +186,22 @@ def _show_table(rows: Rows) -> None:
     if rows.schema.names:
         cells = [[_cell(value, empty="NULL") for value in row] for row in shown]
         to_right = [_is_number(field.type) for field in rows.schema]
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_OF_A_PIPE
-        for line in text_table(rows.schema.names, cells, to_right, width):
-            _write(line + "\n")
+        _write_columns(rows.schema.names, cells, to_right)
     first = f"first {SHOWN_ROWS} of " if count > SHOWN_ROWS else ""
     _write(f"{first}{count:,} row{'' if count == 1 else 's'}\n")
+
+
+def _write_columns(names: list[str], cells: list[list[str]], to_right: list[bool]) -> None:
+    """Write a table; on a terminal only the columns that fit."""
+    if sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        fit = columns_that_fit(names, cells, width)
+    else:
+        width, fit = WIDTH_OF_A_PIPE, len(names)
+    for line in text_table(names[:fit], [row[:fit] for row in cells], to_right[:fit], width):
+        _write(line + "\n")
+    if fit < len(names):
+        _write(f"{fit} of {len(names)} columns (all with --output json or csv)\n")
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -32,6 +32,19 @@ def text_table(
         yield from lines
 
 
+def columns_that_fit(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> int:
+    """Return how many columns fit side by side, each as narrow as it may get; at least one."""
+    used = 1
+    for place, name in enumerate(names):
+        wanted = max((cells(printable_line(row[place])) for row in rows), default=0)
+        used += min(max(wanted, cells(printable_line(name))), NARROWEST) + (
+            len(GAP) if place else 0
+        )
+        if used > width:
+            return max(place, 1)
+    return len(names)
+
+
 def cells(text: str) -> int:
     """Return how many terminal cells a text takes."""
     return len(text) if text.isascii() else sum(map(_cells_of, text))

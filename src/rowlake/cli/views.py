@@ -14,6 +14,7 @@ from rowlake.model.provenance import Provenance, provenance_of
 from rowlake.model.report import Report
 from rowlake.secrets import redacted, without_passwords
 from rowlake.storage.locations import is_remote
+from rowlake.verbs.overview import overview_of
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -45,18 +46,9 @@ def tables_of(lake: Lake, namespace: str | None) -> Rows:
 
 
 def _table_row(table: Table) -> tuple[Any, ...]:
-    handle = table.handle
-    number = handle.current_snapshot_id
-    made = None if number is None else provenance_of(handle.snapshots).get(number)
-    current = None if number is None else handle.snapshot(number)
-    files = current.summary.get("total-data-files") if current else 0
-    return (
-        table.name,
-        handle.format_version,
-        made.total_rows if made else (None if current else 0),
-        None if files is None else int(files),
-        _time(handle.last_updated_ms),
-    )
+    found = overview_of(table.handle)
+    changed = _time(found.last_updated_ms)
+    return table.name, found.format_version, found.rows, found.files, changed
 
 
 def _time(milliseconds: int) -> datetime.datetime:

@@ -14,6 +14,7 @@ from rowlake.conditions.column_lookup import find_column
 from rowlake.conditions.store_assignment import TargetColumn, converted
 from rowlake.errors import InvalidStatementError, SchemaMismatchError, shown
 from rowlake.model.schema import children
+from rowlake.query.lookup import names_without_spark
 from rowlake.sqltext.lexer import quote, string_literal
 from rowlake.sqltext.types import Struct, ddl_text, parse_type
 
@@ -70,9 +71,10 @@ def assigned_columns(assignments: Sequence[Assignment], target: RowTarget) -> li
 
 
 def _resolved(name: Path, target: RowTarget) -> Path:
-    column = find_column(target.view.schema, name, target.names)
-    if column is None and len(name) > 1 and target.names.same(name[0], target.visible):
-        column = find_column(target.view.schema, name[1:], target.names)
+    names = names_without_spark(target.engine)
+    column = find_column(target.view.schema, name, names)
+    if column is None and len(name) > 1 and names.same(name[0], target.visible):
+        column = find_column(target.view.schema, name[1:], names)
     if column is None:
         known = shown(target.view.schema.arrow.names)
         raise InvalidStatementError(

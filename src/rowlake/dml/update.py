@@ -21,6 +21,7 @@ from rowlake.model.merge import Action, When
 from rowlake.model.predicate import FALSE, TRUE
 from rowlake.model.task import FILE_COLUMN, POS_COLUMN
 from rowlake.prune.bind import bind
+from rowlake.query.lookup import names_without_spark
 from rowlake.query.row_condition import RowCondition, pushed_rows
 from rowlake.query.run import run_query
 from rowlake.rowlevel.operation import RowChange
@@ -48,7 +49,8 @@ def update_rows(
     """Run an UPDATE on a table of the lake or a branch of one; `run` commits or explains it."""
     target = row_target(lookup, statement, "update", options)
     found = assigned_columns(statement.assignments, target)
-    sides = Sides(Side(target.visible, tuple(target.view.schema.arrow.names)), names=target.names)
+    names = names_without_spark(target.engine)
+    sides = Sides(Side(target.visible, tuple(target.view.schema.arrow.names)), names=names)
     predicate, exact = _predicate(statement, target)
     made = made_by(found, target)
     refuse_random(statement.where, "the condition of UPDATE")

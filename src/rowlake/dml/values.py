@@ -9,7 +9,8 @@ import pyarrow as pa
 from rowlake.dml.assigned_columns import stored_text
 from rowlake.model.schema import Schema
 from rowlake.query.run import run_query
-from rowlake.sqltext.lexer import quote
+from rowlake.sqltext.lexer import Lexer, quote
+from rowlake.sqltext.literals import Literal, literal_of
 from rowlake.sqltext.spark_types import type_text
 from rowlake.write.conform import conform
 
@@ -43,7 +44,38 @@ def constants_of(
     """
     if not all(each.plain is not None and sides.is_constant(each.plain) for each in found):
         return None
-    return _evaluated(target, found) if found else {}
+    if not found:
+        return {}
+    literals = None if target.engine.has_session else _literals(target, found)
+    return _evaluated(target, found) if literals is None else literals
+
+
+def _literals(target: RowTarget, found: Sequence[Assigned]) -> dict[str, pa.Array] | None:
+    """Return values that need no Spark: literals of the columns' own types, and null.
+
+    None where one is anything else: what Spark's rules of assignment say is left to Spark.
+    """
+    values: dict[str, pa.Array] = {}
+    for each in found:
+        field = target.view.schema.arrow.field(each.column.name)
+        literal = literal_of(Lexer(each.plain or "").all()[:-1], {})
+        if literal is None or not _is_of_type(literal, field):
+            return None
+        values[each.column.name] = pa.array([literal.value], field.type)
+    return values
+
+
+def _is_of_type(literal: Literal, field: pa.Field) -> bool:
+    kind = field.type
+    if literal.kind == "null":
+        return bool(field.nullable)
+    if literal.kind == "string":
+        return bool(kind in (pa.string(), pa.large_string()))
+    if literal.kind == "integer":
+        bits = {pa.int32(): 31, pa.int64(): 63}.get(kind, 0)
+        return bool(-(2**bits) <= literal.value < 2**bits) if bits else False
+    wanted = {"boolean": pa.bool_(), "date": pa.date32()}.get(literal.kind)
+    return bool(wanted is not None and kind == wanted)
 
 
 def is_sparks(error: Exception) -> bool:

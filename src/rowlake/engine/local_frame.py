@@ -15,6 +15,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructType
 
 from rowlake.engine.shown_rows import shown_rows
+from rowlake.model.shown_table import html_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +71,10 @@ class LocalFrame(DataFrame):  # type: ignore[misc] # PySpark is not looked into
             return str(super().__repr__()) if self._types.names else "DataFrame[]"
         shown = (f"{field.name}: {field.dataType.simpleString()}" for field in self._types)
         return f"DataFrame[{', '.join(shown)}]"
+
+    def _repr_html_(self) -> str | None:
+        """Show the rows in a notebook; they are at hand, so nothing is run for it."""
+        return html_table(self._rows) if self._types.names else None
 
     @property
     def schema(self) -> StructType:

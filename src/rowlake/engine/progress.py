@@ -1,22 +1,26 @@
-"""How far a piece of work is: a bar on a terminal, a call of the user's function, or nothing.
+"""How far a piece of work is: a bar on a terminal or in a notebook, a user's function, or nothing.
 
-`progress` is True (a bar, on a terminal only), False, or a function that takes `Progress`. For
-Spark jobs a thread asks the status tracker by job group (classic sessions); on Spark Connect the
-client's progress handler tells. Progress never makes work fail.
+`progress` is True (a bar, where there is a terminal or a notebook), False, or a function that takes
+`Progress`. For Spark jobs a thread asks the status tracker by job group (classic sessions); on
+Spark Connect the client's progress handler tells. Progress never makes work fail.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from rowlake.model import markup
+from rowlake.model.ipython import has_notebook
 from rowlake.model.printable import printable_line
 
 POLL_SECONDS = 0.25
+PATIENCE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,56 @@ class BarReporter(Reporter):
         self._bar.update(self._task_id, completed=done, total=total or None)
 
 
+class NotebookReporter(Reporter):
+    """Moves a bar below the cell that runs, in place; work that is soon done shows none."""
+
+    def __init__(self, label: str) -> None:
+        self._label, self._started = label, time.monotonic()
+        self._shown: Any = None
+        self._last: tuple[int, int] | None = None
+        self._lock = threading.Lock()
+
+    def update(self, done: int, total: int) -> None:
+        """Show the bar, or move it."""
+        with self._lock:
+            if (done, total) == self._last or time.monotonic() - self._started < PATIENCE_SECONDS:
+                return
+            self._last = (done, total)
+            self._display(markup.progress(self._label, done, total))
+
+    def end(self) -> None:
+        """Take the bar away."""
+        with self._lock:
+            if self._shown is not None:
+                self._display("")
+
+    def _display(self, text: str) -> None:
+        from IPython.display import HTML, display  # it runs already, or there were no notebook
+
+        if self._shown is None:
+            self._shown = display(HTML(text), display_id=True)
+        else:
+            self._shown.update(HTML(text))
+
+
+@contextmanager
+def _notebook_bar(label: str) -> Iterator[Reporter]:
+    bar = NotebookReporter(label)
+    try:
+        yield bar
+    finally:
+        with suppress(Exception):  # what goes wrong with the display must not touch the work
+            bar.end()
+
+
 @contextmanager
 def reporting(label: str, progress: ProgressOption) -> Iterator[Reporter]:
     """Give a reporter for one phase; a bar is taken off the screen when the phase ends."""
     if callable(progress):
         yield CallbackReporter(label, progress)
+    elif progress and has_notebook():
+        with _notebook_bar(label) as bar:
+            yield bar
     elif progress and sys.stderr.isatty():
         with _bar() as bar:
             yield BarReporter(bar, bar.add_task(printable_line(label), total=None))

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import enum
-import html
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rowlake.model import markup
 from rowlake.model.plan import size_text
 
 
@@ -119,15 +119,10 @@ class Health:
         return ", ".join([*said, size_text(self.size_in_bytes)])
 
     def _repr_html_(self) -> str:
-        rows = "".join(_html_row(each) for each in self.findings)
-        names = "".join(f"<th>{name}</th>" for name in ("verdict", "what", "value", "why", "run"))
-        return (
-            f"<p><b>{html.escape(self._head())}</b><br>{html.escape(self._size())}</p>"
-            f"<table><tr>{names}</tr>{rows}</table>"
-        )
-
-
-_COLOURS = {Verdict.OK: "#1a7f37", Verdict.WATCH: "#9a6700", Verdict.ACT: "#cf222e"}
+        names = ("verdict", "what", "value", "why", "run")
+        rows = [_html_row(each) for each in self.findings]
+        head = markup.heading(self._head(), self._size())
+        return markup.block(head, markup.table(names, rows))
 
 
 def _weight(verdict: Verdict) -> int:
@@ -143,14 +138,14 @@ def _advice(finding: Finding) -> list[str]:
     return said
 
 
-def _html_row(finding: Finding) -> str:
+def _html_row(finding: Finding) -> list[str]:
     needed = finding.verdict is not Verdict.OK
     commands = [each for each in (finding.command, finding.sql) if each and needed]
-    texts = (finding.name, finding.shown, finding.why)
-    cells = "".join(f"<td style='text-align:left'>{html.escape(text)}</td>" for text in texts)
-    run = "<br>".join(f"<code>{html.escape(each)}</code>" for each in commands)
-    verdict = f"<b style='color:{_COLOURS[finding.verdict]}'>{finding.verdict.value}</b>"
-    return f"<tr><td>{verdict}</td>{cells}<td style='text-align:left'>{run}</td></tr>"
+    return [
+        markup.marked_cell(markup.badge(finding.verdict.value, finding.verdict.value)),
+        *map(markup.cell, (finding.name, finding.shown, finding.why)),
+        markup.marked_cell("<br>".join(map(markup.code, commands))),
+    ]
 
 
 def count_text(number: int, noun: str) -> str:

@@ -6,11 +6,11 @@ matches them. Bytes are estimates, made of the sizes that the table's metadata h
 
 from __future__ import annotations
 
-import html
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from rowlake.model import markup
 from rowlake.model.work import DRIVER
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Plan:
         return "\n".join(_drawn(self._tree()))
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return markup.block(markup.tree(str(self)))
 
     # --- the tree: (text, branches below it)
 

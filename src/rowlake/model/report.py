@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from rowlake.errors import shown
+from rowlake.model import markup
 from rowlake.model.work import DRIVER
 
 
@@ -44,12 +44,7 @@ class Report:
         return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td>{html.escape(value)}</td></tr>"
-            for name, value in self.rows()
-        )
-        return f"<table>{cells}</table>"
+        return markup.block(markup.pairs(self.rows()))
 
 
 def _shown(name: str, value: object) -> str:

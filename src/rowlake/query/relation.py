@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 SLOTS = 8
 CATALOG_PREFIX = "catalog."
+_OPENING = ("path", "table", "warehouse", "catalog", "branch")
+_BATCH = ("tag", "snapshot-id", "as-of-timestamp")
+_STREAM = (
+    *("changes", "starting", "start-timestamp", "max-files-per-trigger", "max-rows-per-trigger"),
+)
+# Spark asks for the columns of a table before it says whether a read is a stream.
+OPTIONS = (*_OPENING, *_BATCH, *_STREAM)
 
 
 class TableRelation:
@@ -53,10 +60,22 @@ def relation_of(defaults: Mapping[str, str], options: Mapping[str, str]) -> Tabl
     return TableRelation(_view(handle, given))
 
 
+def _validate_options(options: Mapping[str, str]) -> None:
+    """Refuse options that no read has: a mistyped one would read other rows than meant."""
+    for key in options:
+        name = key.lower()
+        if name not in OPTIONS and not name.startswith(CATALOG_PREFIX):
+            raise InvalidStatementError(
+                f"Unknown option {key!r} of a read of format rowlake "
+                f"(expected one of: {', '.join(OPTIONS)}, catalog.<property>)."
+            )
+
+
 def table_of_options(
     defaults: Mapping[str, str], options: Mapping[str, str]
 ) -> tuple[TableHandle, dict[str, str]]:
     """Return the table that options name, and all options, their names in lower case."""
+    _validate_options(options)
     given = {**defaults, **{key.lower(): value for key, value in options.items()}}
     name = given.get("table") or given.get("path")
     if not name:
@@ -73,9 +92,16 @@ def table_of_options(
 
 
 def _view(handle: TableHandle, options: Mapping[str, str]) -> TableView:
-    snapshot_id, as_of = options.get("snapshot-id"), options.get("as-of-timestamp")
     return handle.view(
-        snapshot_id=None if snapshot_id is None else int(snapshot_id),
-        as_of_ms=None if as_of is None else int(as_of),
+        snapshot_id=_whole_number(options, "snapshot-id"),
+        as_of_ms=_whole_number(options, "as-of-timestamp"),
         ref=options.get("branch") or options.get("tag"),
     )
+
+
+def _whole_number(options: Mapping[str, str], name: str) -> int | None:
+    found = options.get(name)
+    try:
+        return None if found is None else int(found)
+    except ValueError as error:
+        raise InvalidStatementError(f"Option {name} is a whole number, not {found!r}.") from error

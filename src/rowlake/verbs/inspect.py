@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rowlake.model.provenance import Provenance, provenance_of
+from rowlake.model.shown_table import marked
 from rowlake.verbs.inspect_deletes import position_deletes
 
 if TYPE_CHECKING:
@@ -28,13 +29,14 @@ def metadata_table(
 
 def history(handle: TableHandle) -> pa.Table:
     """Return what was current when, with what made each snapshot where the format has it apart."""
+    title = f"History of {handle.name}"
     found = metadata_table(handle, "history")
     if "snapshot_id" not in found.column_names:
-        return found  # Delta's history tells it in columns of its own
+        return marked(found, title)  # Delta's history tells it in columns of its own
     made = provenance_of(handle.snapshots)
     rows = [made.get(number) for number in found["snapshot_id"].to_pylist()]
     for item in fields(Provenance):
         kind = pa.int64() if "rows" in item.name else pa.string()
         values = [None if one is None else getattr(one, item.name) for one in rows]
         found = found.append_column(item.name, pa.array(values, kind))
-    return found
+    return marked(found, title)

@@ -53,7 +53,7 @@ def _schema(view: TableView) -> pa.Schema:
     fields = [
         pa.field("file_path", pa.string(), nullable=False),
         pa.field("pos", pa.int64(), nullable=False),
-        pa.field("row", pa.struct(list(view.schema.arrow))),
+        pa.field("row", pa.struct([_optional(one) for one in view.schema.arrow])),
         *([pa.field("partition", partition)] if partition.num_fields else []),
         pa.field("spec_id", pa.int32()),
         pa.field("delete_file_path", pa.string(), nullable=False),
@@ -64,6 +64,14 @@ def _schema(view: TableView) -> pa.Schema:
             pa.field("content_size_in_bytes", pa.int64()),
         ]
     return pa.schema(fields)
+
+
+def _optional(field: pa.Field) -> pa.Field:
+    """Return a field that may be null, as those of a null row are; Arrow checks it."""
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_optional(one) for one in kind])
+    return pa.field(field.name, kind, metadata=field.metadata)
 
 
 def _rows(entry: pa.Table, facts: dict[str, Any], schema: pa.Schema, storage: Storage) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowlake.cli.text_table import GAP, NARROWEST, cells, text_table
+from rowlake.cli.text_table import GAP, NARROWEST, cells, columns_that_fit, text_table
 
 
 def lines(names: list[str], rows: list[list[str]], width: int = 80) -> list[str]:
@@ -52,3 +52,14 @@ def test_no_column_gets_narrower_than_what_can_be_read() -> None:
 
 def test_no_rows_leave_the_names() -> None:
     assert lines(["a", "n"], []) == [" a" + GAP + "n", " ─────"]
+
+
+def test_columns_that_do_not_fit_are_counted():
+    names = [f"column_{number:02}" for number in range(40)]
+    rows = [["x" * 30] * 40]
+    fit = columns_that_fit(names, rows, 80)
+    assert 1 < fit < 40
+    lines = list(text_table(names[:fit], [row[:fit] for row in rows], [False] * fit, 80))
+    assert max(map(cells, lines)) <= 80
+    assert columns_that_fit(names, rows, 3) == 1
+    assert columns_that_fit(["a", "b"], [], 80) == 2

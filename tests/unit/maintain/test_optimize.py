@@ -392,7 +392,7 @@ def test_it_prints_for_people_and_programs(lake) -> None:
     told = json.loads(json.dumps(report.to_dict(), default=str))
     (done,) = [each for each in told["steps"] if each["state"] == DONE]
     assert done["report"]["rewritten_data_files_count"] == 6
-    assert "<table>" in report._repr_html_()
+    assert "<table" in report._repr_html_()
 
 
 @pytest.mark.iceberg
