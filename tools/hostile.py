@@ -2,8 +2,9 @@
 
 Comes in: how many cases, the seed, the number of the first, how many processes. Goes out: counts of
 cases and of the outcomes of their operations, and every finding: what was mutated, which operation,
-the trace. The same seed and number always give the same case, so `--seed 7 --first 123 --cases 1`
-runs it again; `--keep` takes a folder for copies of the tables that findings were made on.
+the trace. Table formats take turns, unless `--format` names one. The same format, seed and number
+always give the same case, so `--format delta --seed 7 --first 123 --cases 1` runs it again;
+`--keep` takes a folder for copies of the tables that findings were made on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
@@ -27,12 +29,12 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.hostile.fence import can_fence
-from tests.hostile.runner import Ground, case_of, every_meaning
+from tests.hostile.runner import FORMATS, Ground, case_of, every_meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.hostile.runner import Outcome
+    from tests.hostile.runner import Case, Outcome
 
 REPORT_SECONDS = 30
 MEMORY = Path("/dev/shm")
@@ -46,7 +48,7 @@ class Tally:
     cases: int = 0
     operations: Counter[str] = field(default_factory=Counter)
     findings: Counter[str] = field(default_factory=Counter)
-    failed: list[int] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
     slowest: float = 0.0
     grown: int = 0
     started: float = field(default_factory=monotonic)
@@ -56,7 +58,8 @@ class Tally:
         self.operations.update(outcome.operations)
         self.slowest = max(self.slowest, outcome.seconds)
         self.grown = max(self.grown, outcome.grown)
-        self.failed += [outcome.case.number] if outcome.findings else []
+        case = outcome.case
+        self.failed += [f"{case.format} {case.number}"] if outcome.findings else []
 
     def __str__(self) -> str:
         done, refused = self.operations["done"], self.operations["refused"]
@@ -81,10 +84,10 @@ def outcomes(arguments: argparse.Namespace, seed: str, folder: Path) -> Iterator
             root.mkdir()
             grounds.put(stack.enter_context(Ground(root)))
 
-        def run(number: int) -> Outcome:
+        def run(case: Case) -> Outcome:
             ground = grounds.get()
             try:
-                outcome = ground.run(case_of(seed, number))
+                outcome = ground.run(case)
                 if outcome.findings and arguments.keep:
                     keep(ground, outcome, Path(arguments.keep))
                 return outcome
@@ -93,19 +96,32 @@ def outcomes(arguments: argparse.Namespace, seed: str, folder: Path) -> Iterator
 
         pool = stack.enter_context(ThreadPoolExecutor(arguments.jobs))
         stack.callback(pool.shutdown, cancel_futures=True)
-        yield from pool.map(run, numbers(arguments, seed))
+        yield from pool.map(run, cases(arguments, seed))
 
 
-def numbers(arguments: argparse.Namespace, seed: str) -> list[int]:
-    """Return the numbers of the cases; those of meanings are even."""
-    first, step = arguments.first, 2 if arguments.every else 1
-    found = range(first, first + step * arguments.cases, step)
-    return [number for number in found if arguments.only in case_of(seed, number).name]
+def cases(arguments: argparse.Namespace, seed: str) -> list[Case]:
+    """Return the cases, of all formats in turn."""
+    formats = [arguments.format] if arguments.format else list(FORMATS)
+    by_format = [list(_of_format(arguments, seed, one, len(formats))) for one in formats]
+    turns = (one for turn in zip_longest(*by_format) for one in turn)
+    return [one for one in turns if one is not None and arguments.only in one.name]
+
+
+def _of_format(
+    arguments: argparse.Namespace, seed: str, table_format: str, formats: int
+) -> Iterator[Case]:
+    """Yield the cases of one format; the numbers of meanings are even."""
+    first, step, count = arguments.first, 1, -(-arguments.cases // formats)
+    if arguments.every:
+        first, step, count = 0, 2, every_meaning(seed, table_format)
+    for number in range(first, first + step * count, step):
+        yield case_of(seed, number, table_format)
 
 
 def keep(ground: Ground, outcome: Outcome, folder: Path) -> None:
     """Write a finding, and the table as the mutation left it before anything was run."""
-    target = folder / f"{outcome.case.seed}-{outcome.case.number}"
+    case = outcome.case
+    target = folder / f"{case.format}-{case.seed}-{case.number}"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     (target / "finding.txt").write_text(str(outcome))
@@ -143,6 +159,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--every", action="store_true", help="each mutation of a meaning once")
+    parser.add_argument("--format", choices=sorted(FORMATS), help="tables of one format alone")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", help="any text; a random one is chosen and printed by default")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes; one per core")
@@ -151,8 +168,6 @@ def main() -> None:
     parser.add_argument("--verbose", action="store_true", help="print findings of known places too")
     arguments = parser.parse_args()
     seed = arguments.seed or str(random.SystemRandom().randrange(10**9))
-    if arguments.every:
-        arguments.cases, arguments.first = every_meaning(seed), 0
     print(f"seed {seed}", flush=True)
     tally, stopped = Tally(seed), False
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave nothing behind then either
@@ -163,7 +178,7 @@ def main() -> None:
         except KeyboardInterrupt:
             stopped = True
     if tally.failed:
-        print(f"{tally.places()}\ncases with findings: {' '.join(map(str, tally.failed))}")
+        print(f"{tally.places()}\ncases with findings: {', '.join(tally.failed)}")
     print(f"{tally}{' (stopped)' if stopped else ''}")
     sys.exit(130 if stopped else 1 if tally.failed else 0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tests.hostile.mutation import Mutation, kinds_of
+from tests.hostile.mutation import Mutation
 from tests.hostile.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from tests.hostile.scene import Scene
-    from tests.hostile.tables import Layout
+    from tests.hostile.tables import AnyLayout
 
 EDGE = 64  # headers and footers are short, and say how the rest is read
 
@@ -95,11 +95,11 @@ CHANGES: dict[str, Callable[[bytes, Random], bytes]] = {
 LOSSES = {"cut": cut, "garbage": garbage}
 
 
-def mutations(layout: Layout) -> list[Mutation]:
+def mutations(layout: AnyLayout) -> list[Mutation]:
     """Return the mutations of bytes for tables of a layout."""
     found = []
-    for kind in sorted(kinds_of(layout)):
-        lies = kind == "old manifest list"
+    for kind in sorted(layout.kinds):
+        lies = kind in _OLD or kind in _SHARED
         for name, change in CHANGES.items():
             apply = partial(_rewrite, kind, change)
             verdict = _after_change(kind, layout)
@@ -137,10 +137,22 @@ def _swap(kind: str, scene: Scene) -> None:
 
 # --- what may come of it
 
-_NEVER_READ = ("statistics", "partition statistics", "version hint", "old manifest list")
+_OLD = ("old manifest list", "old commit")
+_SHARED = ("checkpoint", "sidecar", "delta vectors", "delta data")  # by several versions
+_NEVER_READ = (
+    "statistics",
+    "partition statistics",
+    "version hint",
+    "last checkpoint",
+    "change data",
+    *_OLD,
+)
+
+_CHECKED = ("vectors", "delta vectors", "checksum")
+_SWAPPED = ("data", "equality deletes", "delta data", "sidecar")
 
 
-def _after_change(kind: str, layout: Layout) -> Verdict:
+def _after_change(kind: str, layout: AnyLayout) -> Verdict:
     """Return what counts where some bytes differ.
 
     Files with a checksum are found out. Values of data files have none, but rows are counted; an
@@ -148,9 +160,9 @@ def _after_change(kind: str, layout: Layout) -> Verdict:
     """
     if kind in _NEVER_READ:
         return Verdict.SAME
-    if kind == "vectors" or (kind == "metadata" and layout.codec == "gzip"):
+    if kind in _CHECKED or (kind == "metadata" and getattr(layout, "codec", "") == "gzip"):
         return Verdict.SAME_OR_ERROR
-    if kind == "data" and "equality" not in layout.deletes:
+    if kind in ("data", "delta data") and "equality" not in getattr(layout, "deletes", ()):
         return Verdict.COUNT
     return Verdict.ANY
 
@@ -158,12 +170,18 @@ def _after_change(kind: str, layout: Layout) -> Verdict:
 def _after_loss(kind: str) -> Verdict:
     if kind in _NEVER_READ:
         return Verdict.SAME
-    return Verdict.SAME_OR_ERROR if kind == "vectors" else Verdict.REFUSED
+    if kind == "commit":
+        return Verdict.ANY  # it may end with a line
+    return Verdict.SAME_OR_ERROR if kind in _CHECKED else Verdict.REFUSED
 
 
 def _after_swap(kind: str, name: str) -> Verdict:
     if kind in _NEVER_READ:
         return Verdict.SAME
-    if name == "another file" and kind in ("data", "equality deletes"):
-        return Verdict.ANY  # it may have columns of these ids
+    if kind == "checksum":
+        return Verdict.SAME_OR_ERROR
+    if kind == "commit":
+        return Verdict.ANY  # no actions, or those of another version
+    if name == "another file" and kind in _SWAPPED:
+        return Verdict.ANY  # it may have columns of these ids, or no files at all
     return Verdict.REFUSED

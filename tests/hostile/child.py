@@ -23,6 +23,7 @@ from typing import Any
 
 from tests.hostile.fence import fence
 from tests.hostile.operations import Orders, run
+from tests.hostile.repertoires import REPERTOIRES
 from tests.hostile.verdicts import Verdict
 
 MB = 1 << 20
@@ -83,7 +84,7 @@ def _run(told: dict[str, Any]) -> None:
         _limit(resource.RLIMIT_FSIZE, FILE_SIZE)
         _limit(resource.RLIMIT_CORE, 0)
         orders = Orders(**{**told["orders"], "verdict": Verdict(told["orders"]["verdict"])})
-        run(orders, work / "report")
+        run(orders, REPERTOIRES[orders.format], work / "report")
         code = 0
     except BaseException:  # noqa: BLE001
         sys.excepthook(*sys.exc_info())

@@ -224,7 +224,7 @@ def _vector(vector: bytes, cardinality: int, *, checked: bool = True) -> Callabl
     return apply
 
 
-def _runs(*runs: tuple[int, int], high: int = 0) -> bytes:
+def runs_of(*runs: tuple[int, int], high: int = 0) -> bytes:
     """Return one bitmap of runs (first, length less one) of 2^16 positions each, portable form."""
     count = len(runs)
     cookie = struct.pack("<I", 12347 | (count - 1) << 16)
@@ -242,7 +242,7 @@ def _runs(*runs: tuple[int, int], high: int = 0) -> bytes:
     return struct.pack("<I", high) + cookie + flags + keys + offsets + held
 
 
-def _bitmaps(*parts: bytes, count: int | None = None) -> bytes:
+def bitmaps(*parts: bytes, count: int | None = None) -> bytes:
     return struct.pack("<Q", len(parts) if count is None else count) + b"".join(parts)
 
 
@@ -254,16 +254,16 @@ def _vectors(name: str, verdict: Verdict, apply: Callable[[Scene], None]) -> Mut
 
 
 VECTORS = [
-    _vectors("of four billion rows", ANY, _vector(_bitmaps(_runs(*FULL)), 2**32)),
-    _vectors("of twenty million rows", ANY, _vector(_bitmaps(_runs(*FULL[:320])), 320 << 16)),
-    _vectors("of more rows than are counted", REFUSED, _vector(_bitmaps(_runs(*FULL)), 3)),
-    _vectors("of a far row", ANY, _vector(_bitmaps(_runs((5, 0), high=2**30)), 1)),
-    _vectors("of a row too far", REFUSED, _vector(_bitmaps(_runs((5, 0), high=2**32 - 1)), 1)),
-    _vectors("of nothing", ANY, _vector(_bitmaps(), 0)),
-    _vectors("of too many bitmaps", REFUSED, _vector(_bitmaps(count=2**60), 1)),
-    _vectors("of bitmaps that are cut", REFUSED, _vector(_bitmaps(_runs((5, 0))[:-3]), 1)),
-    _vectors("of bitmaps of noise", REFUSED, _vector(_bitmaps(b"\xff" * 99), 1)),
-    _vectors("of another checksum", REFUSED, _vector(_bitmaps(_runs((1, 0))), 1, checked=False)),
+    _vectors("of four billion rows", ANY, _vector(bitmaps(runs_of(*FULL)), 2**32)),
+    _vectors("of twenty million rows", ANY, _vector(bitmaps(runs_of(*FULL[:320])), 320 << 16)),
+    _vectors("of more rows than are counted", REFUSED, _vector(bitmaps(runs_of(*FULL)), 3)),
+    _vectors("of a far row", ANY, _vector(bitmaps(runs_of((5, 0), high=2**30)), 1)),
+    _vectors("of a row too far", REFUSED, _vector(bitmaps(runs_of((5, 0), high=2**32 - 1)), 1)),
+    _vectors("of nothing", ANY, _vector(bitmaps(), 0)),
+    _vectors("of too many bitmaps", REFUSED, _vector(bitmaps(count=2**60), 1)),
+    _vectors("of bitmaps that are cut", REFUSED, _vector(bitmaps(runs_of((5, 0))[:-3]), 1)),
+    _vectors("of bitmaps of noise", REFUSED, _vector(bitmaps(b"\xff" * 99), 1)),
+    _vectors("of another checksum", REFUSED, _vector(bitmaps(runs_of((1, 0))), 1, checked=False)),
 ]
 
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.hostile.scene import Scene
-    from tests.hostile.tables import Layout
+    from tests.hostile.tables import AnyLayout
 
 BOMB_BYTES = 3 << 30  # more than a case may have
 MB = 1 << 20
 
 
-def _any_layout(layout: Layout) -> bool:
+def _any_layout(layout: AnyLayout) -> bool:
     return True
 
 
@@ -41,24 +41,14 @@ class Mutation:
     apply: Callable[[Scene], Any]
     filters_lie: bool = False
     history_lies: bool = False
-    suits: Callable[[Layout], bool] = _any_layout
-
-
-def kinds_of(layout: Layout) -> set[str]:
-    """Return the kinds of files that a table of a layout has."""
-    found = {"metadata", "manifest list", "old manifest list", "manifest", "delete manifest"}
-    found |= {"data", "statistics", "vectors" if layout.version == 3 else "position deletes"}
-    found |= {"version hint"} if layout.catalog == "filesystem" else set()
-    found |= {"partition statistics"} if layout.partition_by else set()
-    found |= {"equality deletes"} if "equality" in layout.deletes else set()
-    return found
+    suits: Callable[[AnyLayout], bool] = _any_layout
 
 
 # --- locations
 
 
 def _fifo(scene: Scene, path: Path) -> str:
-    pipe = scene.table / "data" / "pipe.parquet"
+    pipe = path.parent / "pipe.parquet"
     os.mkfifo(pipe)
     return str(pipe)
 
@@ -68,13 +58,13 @@ def _dotted(scene: Scene, path: Path) -> str:
 
 
 def _link(scene: Scene, path: Path) -> str:
-    link = scene.table / "data" / "link.parquet"
+    link = path.parent / "link.parquet"
     link.symlink_to(path)
     return str(link)
 
 
 def _endless_link(scene: Scene, path: Path) -> str:
-    link = scene.table / "data" / "endless.parquet"
+    link = path.parent / "endless.parquet"
     link.symlink_to(link)
     return str(link)
 

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 
 from tests.hostile import (
     byte_mutations,
+    delta_commit_meanings,
+    delta_definition_meanings,
+    delta_file_meanings,
+    delta_log_meanings,
     file_meanings,
     hint_meanings,
     list_meanings,
@@ -14,26 +18,35 @@ from tests.hostile import (
     metadata_meanings,
     property_meanings,
 )
-from tests.hostile.mutation import Mutation, kinds_of
+from tests.hostile.mutation import Mutation
 
 if TYPE_CHECKING:
-    from tests.hostile.tables import Layout
+    from tests.hostile.tables import AnyLayout
 
 __all__ = ["Mutation", "choices"]
 
+MEANINGS = {
+    "iceberg": (
+        metadata_meanings,
+        property_meanings,
+        list_meanings,
+        manifest_meanings,
+        file_meanings,
+        hint_meanings,
+    ),
+    "delta": (
+        delta_commit_meanings,
+        delta_definition_meanings,
+        delta_log_meanings,
+        delta_file_meanings,
+    ),
+}
+
 
 @lru_cache(maxsize=32)
-def choices(layout: Layout, *, meanings: bool) -> list[Mutation]:
+def choices(layout: AnyLayout, *, meanings: bool) -> list[Mutation]:
     """Return the mutations that a table of this layout can have: of bytes, or of meanings."""
-    kinds = kinds_of(layout)
-    found = [
-        *metadata_meanings.MUTATIONS,
-        *property_meanings.MUTATIONS,
-        *list_meanings.MUTATIONS,
-        *manifest_meanings.MUTATIONS,
-        *file_meanings.MUTATIONS,
-        *hint_meanings.MUTATIONS,
-    ]
     if not meanings:
-        found = byte_mutations.mutations(layout)
-    return [one for one in found if one.kind in kinds and one.suits(layout)]
+        return byte_mutations.mutations(layout)
+    found = [one for each in MEANINGS[layout.format] for one in each.MUTATIONS]
+    return [one for one in found if one.kind in layout.kinds and one.suits(layout)]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowlake.codecs import avro_file
+from rowlake.delta import many_files
 from rowlake.errors import InternalError, RowlakeError
 from rowlake.model.predicate import Leaf, Op
 from tests.histories.driver import driver_lake
@@ -22,10 +23,13 @@ from tests.hostile.tables import NAME, as_texts, rows
 from tests.hostile.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pyarrow as pa
+
+    Look = Callable[[Any, "State"], object]
+    Write = Callable[[Any, list[str], "State"], list[str] | None]  # the rows that are left
 
 PLANTED = "tests.hostile.planted"
 NEEDS_SPARK = "was asked for a Spark session"  # what the driver's engine says
@@ -55,6 +59,7 @@ class WrongRowsError(AssertionError):
 class Orders:
     """What a case is told to run: plain data, since it crosses to another process."""
 
+    format: str
     lake: str
     catalog: str | None
     verdict: Verdict
@@ -63,7 +68,17 @@ class Orders:
     snapshots: list[tuple[int, list[str]]]
     looks: list[str]
     operations: list[str]
-    by_datafusion: bool = False  # who decodes manifests, which only large ones decide otherwise
+    as_large: bool = False  # small files are decoded as large ones are
+
+
+@dataclass(frozen=True)
+class Repertoire:
+    """What can be run on tables of a format: reads, writes, and writes that end every case."""
+
+    reads: Mapping[str, Look]
+    writes: Mapping[str, Write]
+    sweep: Mapping[str, Write]
+    can_purge: bool = True
 
 
 class State:
@@ -135,20 +150,20 @@ def read_by_time(table: Any, state: State) -> None:
     table.arrow(as_of=int(time.time() * 1000))
 
 
-def _inspecting(name: str) -> Callable[[Any, State], None]:
+def inspecting(name: str) -> Callable[[Any, State], None]:
     def inspect(table: Any, state: State) -> None:
         table.inspect(name)
 
     return inspect
 
 
-READS: dict[str, Callable[[Any, State], None]] = {
+READS: dict[str, Look] = {
     "read": read,
     "read some": read_some,
     "read columns": read_columns,
     "read before": read_before,
     "read by time": read_by_time,
-    **{f"inspect {name}": _inspecting(name) for name in METADATA_TABLES},
+    **{f"inspect {name}": inspecting(name) for name in METADATA_TABLES},
     "snapshots": lambda table, _: table.snapshots(),
     "health": lambda table, _: table.health(orphans=True),
     "look for orphans": lambda table, _: table.remove_orphan_files(),
@@ -167,25 +182,25 @@ def now() -> int:
     return int(time.time() * 1000)
 
 
-def append(table: Any, held: list[str]) -> list[str]:
+def append(table: Any, held: list[str], state: State) -> list[str]:
     more = rows(3, 100)
     table.append(more)
     return sorted([*held, *as_texts(more)])
 
 
-def overwrite(table: Any, held: list[str]) -> list[str]:
+def overwrite(table: Any, held: list[str], state: State) -> list[str]:
     table.overwrite(rows(2, 200))
     return as_texts(rows(2, 200))
 
 
-def upsert(table: Any, held: list[str]) -> list[str]:
+def upsert(table: Any, held: list[str], state: State) -> list[str]:
     more = rows(4, 22)
     table.upsert(more, ["id"])
     return sorted([*(row for row in held if not 22 <= id_of(row) < 26), *as_texts(more)])
 
 
-def _deleting(key: int, **options: str) -> Callable[[Any, list[str]], list[str]]:
-    def delete(table: Any, held: list[str]) -> list[str]:
+def deleting(key: int, **options: str) -> Write:
+    def delete(table: Any, held: list[str], state: State) -> list[str]:
         table.delete(f"id = {key}", **options)
         return [row for row in held if id_of(row) != key]
 
@@ -207,7 +222,7 @@ def rollback(table: Any, held: list[str], state: State) -> list[str] | None:
     return None if state.orders.history_lies else before
 
 
-def cherry_pick(table: Any, held: list[str]) -> list[str]:
+def cherry_pick(table: Any, held: list[str], state: State) -> list[str]:
     first = table.snapshots()[0].snapshot_id
     table.create_branch("b", first, if_not_exists=True)
     table.append(rows(1, 300), branch="b")
@@ -217,8 +232,8 @@ def cherry_pick(table: Any, held: list[str]) -> list[str]:
     return sorted([*held, *as_texts(rows(1, 300))])
 
 
-def _keeping(run: Callable[[Any], object]) -> Callable[[Any, list[str]], list[str]]:
-    def keep(table: Any, held: list[str]) -> list[str]:
+def keeping(run: Callable[[Any], object]) -> Write:
+    def keep(table: Any, held: list[str], state: State) -> list[str]:
         run(table)
         return held
 
@@ -233,30 +248,30 @@ def remove_orphans(table: Any) -> None:
     table.remove_orphan_files(now() + 1, dry_run=False, force=True)
 
 
-WRITES: dict[str, Callable[..., list[str] | None]] = {
+WRITES: dict[str, Write] = {
     "append": append,
     "overwrite": overwrite,
     "upsert": upsert,
-    "delete, merge-on-read": _deleting(6, mode="merge-on-read"),
-    "delete, copy-on-write": _deleting(16, mode="copy-on-write"),
-    "delete, equality": _deleting(17, deletes="equality"),
+    "delete, merge-on-read": deleting(6, mode="merge-on-read"),
+    "delete, copy-on-write": deleting(16, mode="copy-on-write"),
+    "delete, equality": deleting(17, deletes="equality"),
     "erase": erase,
     "rollback": rollback,
     "cherry-pick": cherry_pick,
-    "truncate and roll back": _keeping(lambda table: _truncate(table)),
-    "compact": _keeping(lambda table: table.rewrite_data_files(options=ALL)),
-    "optimize": _keeping(lambda table: table.optimize()),
-    "rewrite position deletes": _keeping(
+    "truncate and roll back": keeping(lambda table: _truncate(table)),
+    "compact": keeping(lambda table: table.rewrite_data_files(options=ALL)),
+    "optimize": keeping(lambda table: table.optimize()),
+    "rewrite position deletes": keeping(
         lambda table: table.rewrite_position_delete_files(options=ALL)
     ),
-    "convert equality deletes": _keeping(lambda table: table.convert_equality_deletes()),
-    "rewrite manifests": _keeping(lambda table: table.rewrite_manifests()),
-    "table statistics": _keeping(lambda table: table.compute_table_stats()),
-    "partition statistics": _keeping(lambda table: table.compute_partition_stats()),
-    "set a property": _keeping(lambda table: table.set_properties({"a": "b"})),
-    "tag": _keeping(lambda table: table.create_tag("kept", replace=True)),
-    "vacuum": _keeping(lambda table: table.vacuum(dry_run=False)),
-    "move": _keeping(lambda table: table.rewrite_table_path(table.location, "/elsewhere")),
+    "convert equality deletes": keeping(lambda table: table.convert_equality_deletes()),
+    "rewrite manifests": keeping(lambda table: table.rewrite_manifests()),
+    "table statistics": keeping(lambda table: table.compute_table_stats()),
+    "partition statistics": keeping(lambda table: table.compute_partition_stats()),
+    "set a property": keeping(lambda table: table.set_properties({"a": "b"})),
+    "tag": keeping(lambda table: table.create_tag("kept", replace=True)),
+    "vacuum": keeping(lambda table: table.vacuum(dry_run=False)),
+    "move": keeping(lambda table: table.rewrite_table_path(table.location, "/elsewhere")),
 }
 FILTERED = (
     "upsert",
@@ -265,11 +280,14 @@ FILTERED = (
     "delete, copy-on-write",
     "delete, equality",
 )
-SWEEP = {
+SWEEP: dict[str, Write] = {
     "append": append,
-    "expire": _keeping(expire),
-    "remove orphans": _keeping(remove_orphans),
+    "expire": keeping(expire),
+    "remove orphans": keeping(remove_orphans),
 }
+
+
+ICEBERG = Repertoire(READS, WRITES, SWEEP)
 
 
 def _truncate(table: Any) -> None:
@@ -281,7 +299,7 @@ def _truncate(table: Any) -> None:
 # --- running them
 
 
-def run(orders: Orders, report: Path) -> None:
+def run(orders: Orders, known: Repertoire, report: Path) -> None:
     """Run the operations of a case; what came of each is a line of the report."""
     with report.open("w") as out:
 
@@ -290,9 +308,9 @@ def run(orders: Orders, report: Path) -> None:
             out.flush()
 
         tell(operation="open", outcome="started")
-        case = _Case(orders, tell)
-        if orders.by_datafusion:
-            avro_file.SMALL_FILE_BYTES = avro_file.TINY_FILE_BYTES = 0
+        case = _Case(orders, known, tell)
+        if orders.as_large:
+            avro_file.SMALL_FILE_BYTES = avro_file.TINY_FILE_BYTES = many_files.ENOUGH_BYTES = 0
         with driver_lake(orders.lake, orders.catalog) as lake:
             case.run(lake)
         if PLANTED in sys.modules:
@@ -301,20 +319,21 @@ def run(orders: Orders, report: Path) -> None:
 
 
 class _Case:
-    def __init__(self, orders: Orders, tell: Callable[..., None]) -> None:
+    def __init__(self, orders: Orders, known: Repertoire, tell: Callable[..., None]) -> None:
         self._orders, self._tell = orders, tell
-        self._state = State(orders)
+        self._state, self._known = State(orders), known
 
     def run(self, lake: Any) -> None:
         first = self._attempt("read", lambda: read(lake.table(NAME), self._state))
         self._judge(first)
         for name in self._orders.looks:
-            self._attempt(name, lambda look=READS[name]: look(lake.table(NAME), self._state))
+            look = self._known.reads[name]
+            self._attempt(name, lambda look=look: look(lake.table(NAME), self._state))
         for name in self._orders.operations:
-            self._write(lake, name, WRITES[name])
-        for name, change in SWEEP.items():
+            self._write(lake, name, self._known.writes[name])
+        for name, change in self._known.sweep.items():
             self._write(lake, name, change)
-        self._attempt("purge", lambda: lake.drop_table(NAME, purge=True))
+        self._attempt("drop", lambda: lake.drop_table(NAME, purge=self._known.can_purge))
 
     def _judge(self, refused: bool) -> None:
         if refused and self._orders.verdict is Verdict.SAME:
@@ -322,12 +341,11 @@ class _Case:
         if not refused and self._orders.verdict is Verdict.REFUSED:
             self._tell(operation="read", outcome="wrong", error="it was not refused")
 
-    def _write(self, lake: Any, name: str, change: Callable[..., list[str] | None]) -> None:
+    def _write(self, lake: Any, name: str, change: Write) -> None:
         held = self._state.rows
 
         def write() -> None:
-            more = (self._state,) if change in (rollback, erase) else ()
-            left = change(lake.table(NAME), held or [], *more)
+            left = change(lake.table(NAME), held or [], self._state)
             is_known = name not in FILTERED or not self._orders.filters_lie
             self._state.changed(left if is_known else None)
 

@@ -20,9 +20,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tests.hostile.delta_tables import DELTA_LAYOUTS
 from tests.hostile.fence import FenceError, can_fence
 from tests.hostile.mutations import choices
-from tests.hostile.operations import READS, WRITES, Orders
+from tests.hostile.operations import Orders
+from tests.hostile.repertoires import REPERTOIRES
 from tests.hostile.scene import Scene
 from tests.hostile.tables import LAYOUTS, arena_of, contents, make_samples, make_victim
 
@@ -37,6 +39,7 @@ CPU_SECONDS = 40  # a bomb costs each operation what it may unpack to
 MEMORY = 2 << 30  # a block of some hundred megabytes may be unpacked, and copied
 LOOKS_EACH, WRITES_EACH = 8, 3
 GOOD = ("done", "refused", "needs Spark", "started", "ended")
+FORMATS = {"iceberg": LAYOUTS, "delta": DELTA_LAYOUTS}
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -48,6 +51,11 @@ class Case:
     seed: str
     sample: str
     mutation: Mutation
+
+    @property
+    def format(self) -> str:
+        """The table format of the sample."""
+        return next(one for one, layouts in FORMATS.items() if self.sample in layouts)
 
     @property
     def name(self) -> str:
@@ -96,25 +104,26 @@ class Outcome:
         return head + "\n".join(map(str, self.findings))
 
 
-def case_of(seed: str, number: int) -> Case:
+def case_of(seed: str, number: int, table_format: str = "iceberg") -> Case:
     """Return the case of a number: even ones change a meaning, odd ones bytes."""
+    layouts = FORMATS[table_format]
     random = Random(f"{seed}:{number}")
     if number % 2 == 0:
-        ordered = _meanings(seed)
+        ordered = _meanings(seed, table_format)
         mutation, samples = ordered[number // 2 % len(ordered)]
         return Case(number, seed, random.choice(samples), mutation)
-    sample = random.choice(sorted(LAYOUTS))
-    found = choices(LAYOUTS[sample], meanings=False)
+    sample = random.choice(sorted(layouts))
+    found = choices(layouts[sample], meanings=False)
     kind = random.choice(sorted({one.kind for one in found}))
     mutation = random.choice([one for one in found if one.kind == kind])
     return Case(number, seed, sample, mutation)
 
 
 @lru_cache(maxsize=4)
-def _meanings(seed: str) -> list[tuple[Mutation, list[str]]]:
+def _meanings(seed: str, table_format: str) -> list[tuple[Mutation, list[str]]]:
     """Return every mutation of a meaning, with the samples it suits; kinds take turns."""
     found: dict[str, tuple[Mutation, list[str]]] = {}
-    for sample, layout in sorted(LAYOUTS.items()):
+    for sample, layout in sorted(FORMATS[table_format].items()):
         for mutation in choices(layout, meanings=True):
             found.setdefault(mutation.name, (mutation, []))[1].append(sample)
     kinds: dict[str, list[tuple[Mutation, list[str]]]] = {}
@@ -126,9 +135,9 @@ def _meanings(seed: str) -> list[tuple[Mutation, list[str]]]:
     return [each for turn in turns for each in turn if each is not None]
 
 
-def every_meaning(seed: str) -> int:
+def every_meaning(seed: str, table_format: str = "iceberg") -> int:
     """Return how many mutations of meanings there are: cases of even numbers, from 0 on."""
-    return len(_meanings(seed))
+    return len(_meanings(seed, table_format))
 
 
 class Ground:
@@ -142,7 +151,7 @@ class Ground:
     def __enter__(self) -> Ground:
         if not can_fence():
             raise FenceError("this machine has no Landlock, without which no case is run")
-        self._samples = make_samples(self._root)
+        self._samples = make_samples(self._root, {**LAYOUTS, **DELTA_LAYOUTS})
         self._victim = contents(self.arena / "victim")
         self._others = {
             name: contents(one.template / "db" / "other") for name, one in self._samples.items()
@@ -198,22 +207,25 @@ class Ground:
         return scene
 
     def _orders(self, scene: Scene, case: Case, operations: list[str] | None) -> Orders:
-        looks, writes = sorted(READS), sorted(WRITES)
+        layout = scene.sample.layout
+        known = REPERTOIRES[layout.format]
+        looks, writes = sorted(known.reads), sorted(known.writes)
         if operations is None:
             looks = scene.random.sample(looks, LOOKS_EACH)
             writes = scene.random.sample(writes, WRITES_EACH)
         else:
             writes = operations
         return Orders(
+            layout.format,
             str(scene.lake),
-            scene.sample.layout.catalog,
+            layout.catalog,
             case.mutation.verdict,
             case.mutation.filters_lie,
             case.mutation.history_lies,
             scene.sample.snapshots,
             looks,
             writes,
-            by_datafusion=case.number % 4 >= 2,
+            as_large=case.number % 4 >= 2,
         )
 
     def _ask(self, orders: Orders) -> dict[str, Any]:

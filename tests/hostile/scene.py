@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import fastavro
 
+from tests.hostile.tables import NAME
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -61,7 +63,7 @@ class Scene:
 
     @cached_property
     def table(self) -> Path:
-        return self.path("metadata").parent.parent
+        return self.lake.joinpath(*NAME.split("."))
 
     def path(self, kind: str) -> Path:
         """Return the first file of a kind."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from unittest import mock
 
 import pyarrow as pa
@@ -25,7 +25,9 @@ import pyarrow.parquet as pq
 from tests.histories.driver import driver_lake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from rowlake import Lake, Table
 
 NAME, OTHER = "db.t", "db.other"
 LONG_AGO = 1_500_000_000
@@ -42,9 +44,29 @@ SCHEMA = pa.schema(
 )
 
 
+class AnyLayout(Protocol):
+    """What a sample table is made of, in any table format."""
+
+    format: ClassVar[str]
+
+    @property
+    def catalog(self) -> str | None:
+        """The kind of catalog, None for the embedded one."""
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of files that a table has."""
+
+    def make(self, lake: Lake, name: str) -> Table:
+        """Create a table and fill it."""
+
+    def files(self, table: Table) -> dict[str, list[str]]:
+        """Return where the files of a table are, by kind."""
+
+
 @dataclass(frozen=True)
 class Layout:
-    """What a sample table is made of."""
+    """What a sample of an Iceberg table is made of."""
 
     version: int
     file_format: str = "parquet"
@@ -52,6 +74,34 @@ class Layout:
     codec: str = "none"
     partition_by: tuple[str, ...] = ("store",)
     deletes: tuple[str, ...] = ("position",)
+    format: ClassVar[str] = "iceberg"
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of files that a table has."""
+        found = {"metadata", "manifest list", "old manifest list", "manifest", "delete manifest"}
+        found |= {"data", "statistics", "vectors" if self.version == 3 else "position deletes"}
+        found |= {"version hint"} if self.catalog == "filesystem" else set()
+        found |= {"partition statistics"} if self.partition_by else set()
+        found |= {"equality deletes"} if "equality" in self.deletes else set()
+        return found
+
+    def make(self, lake: Lake, name: str) -> Table:
+        """Create a table and fill it."""
+        properties = {
+            "format-version": str(self.version),
+            "write.format.default": self.file_format,
+            "write.metadata.compression-codec": self.codec,
+        }
+        table = lake.create_table(
+            name, SCHEMA, partition_by=self.partition_by, properties=properties
+        )
+        _fill(table, self)
+        return table
+
+    def files(self, table: Table) -> dict[str, list[str]]:
+        """Return where the files of a table are, by kind."""
+        return _files_of(table)
 
 
 LAYOUTS = {
@@ -69,7 +119,7 @@ class Sample:
     """One sample table: its files by kind (relative to the lake), and its rows by snapshot."""
 
     name: str
-    layout: Layout
+    layout: AnyLayout
     template: Path
     files: dict[str, list[str]]
     snapshots: list[tuple[int, list[str]]] = field(repr=False, default_factory=list)
@@ -111,11 +161,11 @@ def as_texts(table: pa.Table) -> list[str]:
 # --- making them
 
 
-def make_samples(root: Path) -> dict[str, Sample]:
+def make_samples(root: Path, layouts: Mapping[str, AnyLayout]) -> dict[str, Sample]:
     """Make every sample table below a folder, and the victim in the arena."""
     make_victim(arena_of(root) / "victim")
     made = {}
-    for name, layout in LAYOUTS.items():
+    for name, layout in layouts.items():
         with mock.patch.object(uuid, "uuid4", _numbered_uuids(name).__next__):
             made[name] = _sample(root, name, layout)
     return made
@@ -128,35 +178,28 @@ def _numbered_uuids(name: str) -> Iterator[uuid.UUID]:
         yield uuid.UUID(int=random.getrandbits(128), version=4)
 
 
-def _sample(root: Path, name: str, layout: Layout) -> Sample:
+def _sample(root: Path, name: str, layout: AnyLayout) -> Sample:
     lake_folder = arena_of(root) / "lake"
     shutil.rmtree(lake_folder, ignore_errors=True)
     with driver_lake(str(lake_folder), layout.catalog) as lake:
-        other = lake.create_table(OTHER, SCHEMA)
+        other = lake.create_table(OTHER, SCHEMA, format=layout.format)
         other.append(rows(5, 1000))
-        properties = {
-            "format-version": str(layout.version),
-            "write.format.default": layout.file_format,
-            "write.metadata.compression-codec": layout.codec,
-        }
-        table = lake.create_table(
-            NAME, SCHEMA, partition_by=layout.partition_by, properties=properties
-        )
-        _fill(table, layout)
+        table = layout.make(lake, NAME)
         files = {
             kind: [str(Path(found).relative_to(lake_folder)) for found in locations]
-            for kind, locations in _files_of(table).items()
+            for kind, locations in layout.files(table).items()
         }
         snapshots = [
             (found.snapshot_id, as_texts(table.arrow(snapshot_id=found.snapshot_id)))
             for found in table.snapshots()
+            if found.snapshot_id  # the first version of a Delta table has no rows
         ]
     template = root / "templates" / name
     shutil.copytree(lake_folder, template)
     return Sample(name, layout, template, files, snapshots)
 
 
-def _fill(table: Any, layout: Layout) -> None:
+def _fill(table: Table, layout: Layout) -> None:
     table.append(rows(12))
     table.append(rows(12, 12))
     if "equality" in layout.deletes:
@@ -167,7 +210,7 @@ def _fill(table: Any, layout: Layout) -> None:
     table.delete("id IN (3, 14, 15)", mode="merge-on-read")
 
 
-def _files_of(table: Any) -> dict[str, list[str]]:
+def _files_of(table: Table) -> dict[str, list[str]]:
     metadata = table.handle.metadata
     found: dict[str, list[str]] = {
         "metadata": [str(table.handle.metadata_location)],

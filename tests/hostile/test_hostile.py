@@ -10,13 +10,15 @@ import pytest
 from tests.hostile.fence import can_fence
 from tests.hostile.mutation import Mutation
 from tests.hostile.mutations import choices
-from tests.hostile.operations import READS, WRITES
-from tests.hostile.runner import Case, Ground, case_of, every_meaning
-from tests.hostile.tables import LAYOUTS, contents, make_victim
+from tests.hostile.repertoires import REPERTOIRES
+from tests.hostile.runner import FORMATS, Case, Ground, case_of, every_meaning
+from tests.hostile.tables import contents, make_victim
 from tests.hostile.verdicts import Verdict
 from tests.parts.require import skip_or_fail
 
-SEED, CASES = "sample", 110
+SEED = "sample"
+CASES = {"iceberg": 110, "delta": 30}
+SAMPLES = [(one, sample) for one, layouts in FORMATS.items() for sample in layouts]
 
 
 @pytest.fixture(scope="module")
@@ -27,22 +29,32 @@ def ground(tmp_path_factory):
         yield made
 
 
-@pytest.mark.parametrize("number", range(CASES))
-def test_a_mutated_table_is_refused_or_read_right(ground, number) -> None:
-    outcome = ground.run(case_of(SEED, number))
+@pytest.mark.parametrize(
+    ("table_format", "number"),
+    [(one, number) for one, count in CASES.items() for number in range(count)],
+)
+def test_a_mutated_table_is_refused_or_read_right(ground, table_format, number) -> None:
+    outcome = ground.run(case_of(SEED, number, table_format))
     assert not outcome.findings, str(outcome)
 
 
-@pytest.mark.parametrize("sample", LAYOUTS)
-def test_a_table_that_is_not_mutated_passes_every_operation(ground, sample) -> None:
-    untouched = Mutation("nothing", "data", Verdict.SAME, lambda scene: None)
-    outcome = ground.run(Case(0, SEED, sample, untouched), list(WRITES))
+@pytest.mark.parametrize(("table_format", "sample"), SAMPLES)
+def test_a_table_that_is_not_mutated_passes_every_operation(ground, table_format, sample) -> None:
+    untouched, known = (
+        Mutation("nothing", "data", Verdict.SAME, _nothing),
+        REPERTOIRES[table_format],
+    )
+    outcome = ground.run(Case(0, SEED, sample, untouched), list(known.writes))
     assert not outcome.findings, str(outcome)
-    assert outcome.operations["done"] > len(WRITES) + len(READS)
+    assert outcome.operations["done"] > len(known.writes) + len(known.reads)
+
+
+def _nothing(scene) -> None:
+    """Leave the table as it is."""
 
 
 def test_a_finding_says_what_was_mutated_and_what_was_run(ground) -> None:
-    mutation = Mutation("no mutation", "data", Verdict.REFUSED, lambda scene: None)
+    mutation = Mutation("no mutation", "data", Verdict.REFUSED, _nothing)
     outcome = ground.run(Case(7, SEED, "v2", mutation))
     assert [(found.kind, found.operation) for found in outcome.findings] == [("wrong", "read")]
     for text in ("case 7", "v2: no mutation", "it was not refused", "allowed: an error"):
@@ -75,9 +87,10 @@ def test_a_case_can_change_no_file_outside_of_its_arena(tmp_path, ground) -> Non
     assert contents(outside) == before
 
 
-def test_every_mutation_of_a_meaning_can_be_made(ground) -> None:
-    for number in range(0, 2 * every_meaning(SEED), 2):
-        ground.mutated(case_of(SEED, number))
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_every_mutation_of_a_meaning_can_be_made(ground, table_format) -> None:
+    for number in range(0, 2 * every_meaning(SEED, table_format), 2):
+        ground.mutated(case_of(SEED, number, table_format))
 
 
 def test_cases_come_out_the_same_again() -> None:
@@ -86,11 +99,16 @@ def test_cases_come_out_the_same_again() -> None:
     assert first != [case_of("y", number).name for number in range(200)]
 
 
-def test_every_kind_of_file_is_mutated_in_bytes_and_in_meaning() -> None:
-    bytewise = {one.kind for layout in LAYOUTS.values() for one in choices(layout, meanings=False)}
-    meant = {one.kind for layout in LAYOUTS.values() for one in choices(layout, meanings=True)}
-    assert bytewise - meant == {"old manifest list"}
-    assert len(meant) == 11
+@pytest.mark.parametrize(
+    ("table_format", "old", "kinds"),
+    [("iceberg", "old manifest list", 11), ("delta", "old commit", 8)],
+)
+def test_every_kind_of_file_is_mutated_in_bytes_and_in_meaning(table_format, old, kinds) -> None:
+    layouts = FORMATS[table_format].values()
+    bytewise = {one.kind for layout in layouts for one in choices(layout, meanings=False)}
+    meant = {one.kind for layout in layouts for one in choices(layout, meanings=True)}
+    assert bytewise - meant == {old}
+    assert len(meant) == kinds
 
 
 def test_files_of_others_that_are_gone_are_found_out(ground) -> None:

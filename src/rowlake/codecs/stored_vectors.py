@@ -42,6 +42,7 @@ def _inline(delete: DeleteFile) -> BitMap64:
     except ValueError as error:
         raise CorruptTableError(place, str(error)) from error
     # Z85 pads to a multiple of four bytes; the size says where the vector ends.
-    size = delete.content_size_in_bytes
-    data = data if size is None else data[:size]
-    return deletion_vector.decode_bare(data, place, cardinality=delete.record_count)
+    size = len(data) if delete.content_size_in_bytes is None else delete.content_size_in_bytes
+    if not 0 <= size <= len(data):
+        raise CorruptTableError(place, f"it has {len(data)} bytes, its descriptor says {size}")
+    return deletion_vector.decode_bare(data[:size], place, cardinality=delete.record_count)

@@ -147,7 +147,7 @@ def _adds_in_parquet(location: str, number: int, table: str, storage: Storage) -
     with _opened(location, storage) as opened:
         if "add" not in opened.schema_arrow.names:
             return FILES.empty_table()
-        known = _leaf_paths(opened.schema_arrow.field("add").type)
+        known = _leaf_paths(opened.schema_arrow.field("add").type, location)
         wanted = [f"add.{path}" for path in _COLUMNS if path in known]
         column = _read(opened, wanted, location)["add"]
     parts, first = [FILES.empty_table()], 0
@@ -192,14 +192,23 @@ def _as_files(
     )
 
 
-def _leaf_paths(kind: pa.DataType) -> set[str]:
+def _leaf_paths(kind: pa.DataType, location: str) -> set[str]:
     """Return the paths of the fields of an `add` that may be read."""
     found = set()
-    for field in kind:
+    for field in _fields_of(kind, "files", location):
         found.add(field.name)
-        if field.name == "deletionVector" and pa.types.is_struct(field.type):
-            found |= {f"{field.name}.{below.name}" for below in field.type}
+        if field.name == "deletionVector":
+            below = _fields_of(field.type, "deletion vectors", location)
+            found |= {f"{field.name}.{one.name}" for one in below}
     return found
+
+
+def _fields_of(kind: pa.DataType, what: str, location: str) -> list[pa.Field]:
+    if pa.types.is_null(kind):  # no row has any
+        return []
+    if not pa.types.is_struct(kind):
+        raise _damaged(location, f"its {what} are of type {kind}")
+    return list(kind)
 
 
 def _column(adds: pa.StructArray, path: str, known: set[str]) -> pa.Array | None:
@@ -215,7 +224,15 @@ def stats_columns(location: str, storage: Storage) -> frozenset[str]:
     """Return how a checkpoint file has statistics: `stats` are texts, `stats_parsed` columns."""
     with _opened(location, storage) as opened:
         kind = opened.schema_arrow.field("add").type
-    return frozenset(name for name in (TEXTS, PARSED) if kind.get_field_index(name) >= 0)
+    _fields_of(kind, "files", location)
+    known = {field.name: field.type for field in kind}
+    texts, parsed = known.get(TEXTS), known.get(PARSED)
+    found = set()
+    if texts is not None and (pa.types.is_string(texts) or pa.types.is_large_string(texts)):
+        found.add(TEXTS)
+    if parsed is not None and pa.types.is_struct(parsed):
+        found.add(PARSED)
+    return frozenset(found)
 
 
 def read_stats(
@@ -265,7 +282,7 @@ def _removes_in_parquet(location: str, table: str, storage: Storage) -> pa.Table
     with _opened(location, storage) as opened:
         if "remove" not in opened.schema_arrow.names:
             return FILES.empty_table()
-        known = _leaf_paths(opened.schema_arrow.field("remove").type)
+        known = _leaf_paths(opened.schema_arrow.field("remove").type, location)
         columns = {**_COLUMNS, "deletionTimestamp": "deletion_time"}
         wanted = [f"remove.{path}" for path in columns if path in known]
         column = _read(opened, wanted, location)["remove"].combine_chunks()

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.delta.log_files import LOG_FOLDER, list_log
 from rowlake.errors import MissingFileError, StorageError
-from rowlake.storage.locations import join
+from rowlake.storage.failures import is_denied
+from rowlake.storage.locations import is_remote, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 FIRST_KIND = "commitInfo"
 TOKEN = "txnId"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+class UncertainCommitError(StorageError):
+    """Nobody can tell whether a commit file was written; the commit's outcome is unknown."""
 
 
 def commit_location(folder: str, version: int) -> str:
@@ -39,18 +44,23 @@ def write_commit(
 ) -> bool:
     """Write the commit of a version unless there is one; return whether this one is there.
 
-    Raises StorageError where nobody can tell: look for the token with `find_commit`. Raises
-    UnsupportedFeatureError for storage without put-if-absent.
+    Raises StorageError where it was not written, UncertainCommitError where nobody can tell: look
+    for the token with `find_commit`. Raises UnsupportedFeatureError for storage without
+    put-if-absent.
     """
     location, data = commit_location(folder, version), serialized(actions)
     try:
         return storage.create(location, data)
-    except StorageError:
+    except StorageError as error:
         try:  # the request may have been served, and only its answer lost
             return storage.read(location) == data
         except MissingFileError:
-            pass
-        raise
+            if is_remote(location) and not is_denied(error):
+                # A request to an object store that got no answer may still arrive.
+                raise UncertainCommitError(location, error.cause) from error
+            raise error from None
+        except StorageError:
+            raise UncertainCommitError(location, error.cause) from error
 
 
 def serialized(actions: Iterable[Mapping[str, Any]]) -> bytes:

@@ -138,7 +138,7 @@ class _Files:
         self._rows: list[tuple[Any, ...]] = []
 
     def add(self, action: dict[str, Any], *, is_add: bool) -> None:
-        vector = action.get("deletionVector") or {}
+        vector = _vector(action)
         version = action.get("defaultRowCommitVersion")
         self._rows.append(
             (
@@ -148,11 +148,7 @@ class _Files:
                 action.get("size"),
                 action.get("dataChange", True),
                 action.get("stats"),
-                vector.get("storageType"),
-                vector.get("pathOrInlineDv"),
-                vector.get("offset"),
-                vector.get("sizeInBytes"),
-                vector.get("cardinality"),
+                *vector,
                 action.get("baseRowId"),
                 self._version if version is None else version,
                 None,
@@ -178,6 +174,18 @@ class _Files:
         if arrays[0].null_count:
             raise _damaged(location, "a file action has no path")
         return _located(pa.Table.from_arrays(arrays, schema=FILES), folder)
+
+
+def _vector(action: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what the log says about the deletion vector of a file, nulls where it has none."""
+    found = action.get("deletionVector")
+    if found is None:
+        return (None,) * 5
+    kind, path = found["storageType"], found["pathOrInlineDv"]
+    size, cardinality = found["sizeInBytes"], found["cardinality"]
+    if not isinstance(kind, str) or not isinstance(path, str) or None in (size, cardinality):
+        raise TypeError("a part of its deletion vector")
+    return kind, path, found.get("offset"), size, cardinality
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

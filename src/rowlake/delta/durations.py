@@ -35,4 +35,7 @@ def duration_ms(properties: Mapping[str, str], name: str, default: str) -> int:
             f"{name} must be a duration such as '{default}', not {text!r} "
             f"(units: {', '.join(_MS)})."
         )
-    return sum(int(count) * _MS[unit.lower()] for count, unit in parts)
+    found = sum(int(count) * _MS[unit.lower()] for count, unit in parts)
+    if found < 0:
+        raise InvalidStatementError(f"{name} must not be negative, as {text!r} is.")
+    return found

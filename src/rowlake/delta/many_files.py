@@ -63,6 +63,8 @@ _COLUMNS = {
     "deletion_time": ("deletionTimestamp",),
     "clustering_provider": ("clusteringProvider",),
 }
+_VECTOR_PATH = ("deletionVector",)
+_OF_VECTORS = ("storage_type", "vector_path", "vector_size", "vector_cardinality")
 
 
 def parse_many(content: bytes, version: int | None) -> tuple[pa.Table, bytes] | None:
@@ -103,6 +105,10 @@ def _files(lines: pa.StringArray, version: int | None) -> pa.Table:
     }
     if found["location"].null_count:
         raise ValueError("an action has no path")
+    vectors = pc.if_else(is_add, _field(added, _VECTOR_PATH), _field(removed, _VECTOR_PATH))
+    for name in _OF_VECTORS:
+        if found[name].null_count > vectors.null_count:
+            raise ValueError(f"a deletion vector has no {name}")
     found["is_add"] = is_add
     found["data_change"] = pc.fill_null(found["data_change"], True)
     found["commit_version"] = pc.fill_null(found["commit_version"], pa.scalar(version, pa.int64()))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MOST_SCHEMA_CHARACTERS = 64 * 1024 * 1024
+_INNER = ("elementType", "keyType", "valueType")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def metadata_of(action: Mapping[str, Any], location: str) -> Metadata:
         if len(text) > MOST_SCHEMA_CHARACTERS:
             raise ValueError(f"its schema has {len(text):,} characters")
         schema = json.loads(text)
+        _validate_shape(schema)
         configuration = action.get("configuration") or {}
         found = Metadata(
             table_id=str(action["id"]),
@@ -72,6 +74,34 @@ def metadata_of(action: Mapping[str, Any], location: str) -> Metadata:
     if provider != "parquet":
         raise UnsupportedFeatureError(f"Cannot read {location}: its files are {provider}.")
     return found
+
+
+def _validate_shape(schema: Any) -> None:
+    """Refuse a schema that is none, however its types are nested; types are not looked up."""
+    if not isinstance(schema, dict) or schema.get("type") != "struct":
+        raise TypeError("its schema is no struct")
+    pending: list[Any] = [schema]
+    while pending:
+        kind = pending.pop()
+        if isinstance(kind, str):
+            continue
+        if not isinstance(kind, dict):
+            raise TypeError(f"its schema has the type {kind!r:.40}")
+        if kind["type"] == "struct":
+            pending += _types_in(kind["fields"])
+        pending += [kind[key] for key in _INNER if key in kind]
+
+
+def _types_in(fields: Any) -> list[Any]:
+    """Return the types of the fields of a struct."""
+    if not isinstance(fields, list):
+        raise TypeError(f"its schema has the fields {fields!r:.40}")
+    names = [field["name"] for field in fields]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError("its schema has columns without a name, or of one name")
+    if not all(isinstance(field.get("metadata") or {}, dict) for field in fields):
+        raise TypeError("its schema has columns whose metadata is no object")
+    return [field["type"] for field in fields]
 
 
 def metadata_action(metadata: Metadata) -> dict[str, Any]:

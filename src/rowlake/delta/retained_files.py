@@ -45,7 +45,8 @@ def retained_files(handle: DeltaHandle, since_ms: int) -> pa.ChunkedArray:
     covered = set(range(_first_commit(state), handle.snapshot_version + 1))
     older = [one for one in _commits_since(handle, since_ms) if one not in covered]
     parts += [handle.commit_at(version).files for version in older]
-    return pa.chunked_array([one for part in parts for one in _named(part, handle.folder)])
+    found = [one for part in parts for one in _named(part, handle.folder)]
+    return pa.chunked_array([_NONE, *found])
 
 
 def touched_files(handle: DeltaHandle, after: int) -> pa.ChunkedArray:

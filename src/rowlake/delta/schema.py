@@ -94,6 +94,10 @@ def _spec(metadata: Metadata, schema: Schema, location: str) -> PartitionSpec:
         field = schema.find((name,))
         if field is None:
             raise CorruptTableError(location, f"partition column {name} is not in the schema")
+        if name in metadata.partition_columns[:index]:
+            raise CorruptTableError(location, f"partition column {name} is listed twice")
+        if pa.types.is_nested(field.type):
+            raise CorruptTableError(location, f"partition column {name} is a {field.type}")
         source_id = int(field.metadata[FIELD_ID])
         found.append(PartitionField(source_id, PARTITION_ID_START + index, "identity", field.name))
     return PartitionSpec(0, tuple(found))

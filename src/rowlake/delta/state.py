@@ -126,8 +126,24 @@ class LogState:
                 replaced = pc.is_in(file_keys(old), value_set=file_keys(recent))
                 old = old.filter(pc.invert(replaced))
             found = pa.concat_tables([old, added])
+        if pc.count_distinct(found["location"]).as_py() < found.num_rows:
+            found = self._each_once(found)
         self._validate_checksum(found)
         return found
+
+    def _each_once(self, files: pa.Table) -> pa.Table:
+        """Return files that are listed twice once; with different vectors they are refused."""
+        once = last_actions([files])
+        counts = once.group_by("location").aggregate([([], "count_all")])
+        repeated = counts.filter(pc.greater(counts["count_all"], 1))
+        if repeated.num_rows:
+            raise CorruptTableError(
+                self.segment.folder,
+                f"version {self.version} has {repeated['location'][0].as_py()} more than once, "
+                "with different deletion vectors",
+                advice="Restore the log from a backup, or read an earlier version.",
+            )
+        return once
 
     @cached_property
     def added_at(self) -> pa.Table:

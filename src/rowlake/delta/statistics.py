@@ -49,7 +49,8 @@ class Statistics:
     @property
     def record_counts(self) -> pa.Array:
         """The rows of each file, deleted ones included; null where nobody counted them."""
-        return self._leaves.rows
+        rows = self._leaves.rows
+        return pc.if_else(pc.greater_equal(rows, 0), rows, None)
 
     def maps(self) -> dict[str, pa.Array]:
         """Return the columns of `files_schema` that have statistics by field id."""

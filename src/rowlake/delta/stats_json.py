@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     Path = tuple[str, ...]
 
@@ -85,6 +85,9 @@ def _parsed_at_once(texts: pa.Array, wanted: Sequence[Leaf]) -> Leaves:
         return _parsed_one_by_one([], wanted)
     clean = pc.fill_null(pc.replace_substring_regex(texts, r"[\r\n]", " "), "{}")
     clean = pc.if_else(pc.equal(clean, ""), "{}", clean)
+    # Arrow's parser crashes at a null in the place of the first object, and blanks are no row.
+    if not pc.all(pc.match_substring_regex(clean, r"^\s*\{")).as_py():
+        raise ValueError("a text is no object")
     if pc.any(pc.match_substring_regex(clean, _NOT_NUMBERS)).as_py():
         clean = pc.replace_substring_regex(clean, _NOT_NUMBERS, "null")
     lines = pc.binary_join(pa.ListArray.from_arrays([0, len(clean)], clean), "\n")
@@ -99,10 +102,21 @@ def _parsed_at_once(texts: pa.Array, wanted: Sequence[Leaf]) -> Leaves:
     if table.num_rows != len(texts):
         raise ValueError(f"{table.num_rows} objects in {len(texts)} texts")
     found = Leaves(_one(table[ROWS]), {side: {} for side in SIDES})
+    known = {side: dict(_flat(_one(table[side]))) for side in SIDES if side in schema.names}
     for leaf in wanted:
         for side in _types(leaf):
-            found.sides[side][leaf.path] = pc.struct_field(_one(table[side]), list(leaf.path))
+            found.sides[side][leaf.path] = known[side][leaf.path]
     return found
+
+
+def _flat(values: pa.StructArray, above: Path = ()) -> Iterator[tuple[Path, pa.Array]]:
+    """Yield the leaves of nested structs; tables may have very many columns."""
+    for one, inside in zip(values.type, values.flatten(), strict=True):
+        path = (*above, one.name)
+        if pa.types.is_struct(one.type):
+            yield from _flat(inside, path)
+        else:
+            yield path, inside
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

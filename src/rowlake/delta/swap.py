@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowlake.delta.after_commit import after_commit
-from rowlake.delta.commit_file import commit_location, write_commit
-from rowlake.errors import StorageError
+from rowlake.delta.commit_file import UncertainCommitError, commit_location, write_commit
 from rowlake.model.outcome import Conflict, Landed, Unknown
 from rowlake.storage.files import FileInfo
 
@@ -19,10 +18,13 @@ if TYPE_CHECKING:
 
 
 def swap(handle: DeltaHandle, payload: NewVersion) -> Outcome:
-    """Write a version; a conflict where another writer has taken its number."""
+    """Write a version; a conflict where another writer has taken its number.
+
+    Raises StorageError where storage refused: nothing was written then.
+    """
     try:
         is_ours = write_commit(handle.folder, payload.version, payload.actions, handle.storage)
-    except StorageError as error:
+    except UncertainCommitError as error:
         return Unknown(str(error))
     if not is_ours:
         return Conflict(f"another writer committed version {payload.version} first")

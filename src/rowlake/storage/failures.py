@@ -12,6 +12,7 @@ from rowlake.secrets import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+DENIED = "permission denied"
 _NO_BUCKET = re.compile(r"NO_SUCH_BUCKET|NoSuchBucket|bucket does not exist", re.IGNORECASE)
 _MISSING = re.compile(
     r"NoSuchKey|NO_SUCH_KEY|Path does not exist|No such file|RESOURCE_NOT_FOUND|HTTP status 404"
@@ -26,6 +27,11 @@ _BROKEN = re.compile(
     r"Could not resolve host|dns error|error sending request",
     re.IGNORECASE,
 )
+
+
+def is_denied(error: StorageError) -> bool:
+    """Return whether storage answered that we may not: nothing was read or written then."""
+    return error.cause == DENIED
 
 
 def storage_failure(
@@ -43,9 +49,7 @@ def storage_failure(
     if isinstance(error, FileNotFoundError) or _MISSING.search(text):
         return MissingFileError(location, "there is no such file")
     if isinstance(error, PermissionError) or _DENIED.search(text):
-        return StorageError(
-            location, "permission denied", advice="Check the credentials and the permissions."
-        )
+        return StorageError(location, DENIED, advice="Check the credentials and the permissions.")
     if isinstance(error, (ConnectionError, TimeoutError)) or _BROKEN.search(text):
         return StorageError(
             location,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rowlake.delta.commit_file import (
+    UncertainCommitError,
     commit_location,
     find_commit,
     serialized,
@@ -108,14 +109,17 @@ def test_of_many_writers_of_a_version_one_wins(tmp_path):
 class Lossy(Storage):
     """Creates a file, or does not, and loses the answer."""
 
-    def __init__(self, *, is_written):
+    def __init__(self, *, is_written, cause="no answer"):
         super().__init__()
-        self.is_written = is_written
+        self.is_written, self.cause = is_written, cause
+
+    def read(self, location):
+        return super().read(location.replace("s3://bucket", "/nowhere"))
 
     def create(self, location, data):
         if self.is_written:
             super().create(location, data)
-        raise StorageError(location, "no answer")
+        raise StorageError(location, self.cause)
 
 
 def test_a_commit_whose_answer_was_lost_is_found_to_have_landed(tmp_path):
@@ -127,10 +131,18 @@ def test_a_commit_that_another_made_meanwhile_is_lost(tmp_path):
     assert not write_commit(str(tmp_path), 0, [info("a")], Lossy(is_written=False))
 
 
-def test_a_commit_of_unknown_outcome_raises_what_storage_raised(tmp_path):
-    with pytest.raises(StorageError, match="no answer"):
+def test_a_commit_that_a_local_disk_refused_raises_what_storage_raised(tmp_path):
+    with pytest.raises(StorageError, match="no answer") as raised:
         write_commit(str(tmp_path), 0, [info("a")], Lossy(is_written=False))
+    assert not isinstance(raised.value, UncertainCommitError)
     assert find_commit(str(tmp_path), "a", -1, Storage()) is None
+
+
+@pytest.mark.parametrize(("cause", "is_known"), [("no answer", False), ("permission denied", True)])
+def test_a_commit_to_an_object_store_is_of_unknown_outcome_unless_it_was_refused(cause, is_known):
+    with pytest.raises(StorageError, match=cause) as raised:
+        write_commit("s3://bucket/t", 0, [info("a")], Lossy(is_written=False, cause=cause))
+    assert isinstance(raised.value, UncertainCommitError) != is_known
 
 
 def test_commits_are_found_by_their_token(tmp_path):

@@ -21,6 +21,7 @@ from rowlake.model.files import Content
 from rowlake.model.properties import whole_number
 from rowlake.model.values import encode_partitions
 from rowlake.plan.files import plan_files
+from rowlake.plan.record_counts import with_record_counts
 from rowlake.plan.tasks import whole_files
 from rowlake.prune.metrics import one_array
 from rowlake.write.properties import MB
@@ -201,6 +202,7 @@ def plan_groups(
 ) -> Planned:
     """Return the groups to rewrite, in the order of the work."""
     plan = plan_files(view, where, storage, whole_files=True, runner=runner)
+    plan = with_record_counts(plan, storage)
     found = [_picked(plan, spec_id, options) for spec_id in sorted(plan.data)]
     groups = _groups(plan, _joined(found), options) if found else []
     return Planned(_ordered(groups, options), plan.file_count)
