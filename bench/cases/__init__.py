@@ -9,6 +9,9 @@ from bench.cases import (
     rowlevel,
     share,
     startup,
+    stream_changes,
+    stream_postgres,
+    streams,
     upsert,
     writes,
 )
@@ -26,6 +29,9 @@ CASES = {
         *upsert.CASES,
         *memory.CASES,
         *maintenance.CASES,
+        *streams.CASES,
+        *stream_changes.CASES,
+        *stream_postgres.CASES,
     )
 }
 
