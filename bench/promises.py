@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bench.targets import Target
 
 ICEBERG = ("iceberg-v3", "iceberg-mor-v2", "iceberg-cow")
@@ -348,4 +350,69 @@ MAINTENANCE = [
     ),
 ]
 
-TARGETS = [*SPINE, *ROW_LEVEL, *MAINTENANCE]
+STREAMS = [
+    replace(
+        times_less(
+            10,
+            "Upsert stream of 800-row batches, equality deletes",
+            "stream_upsert",
+            "batch",
+            "rowlake-equality",
+            ICEBERG,
+        ),
+        area="streams",
+    ),
+    Target(
+        "Upsert stream: the last hundred of 1 000 batches within 1.2× of the first hundred",
+        "stream_long",
+        "batch",
+        metrics=("last_to_first",),
+        at_most=1.2,
+        system="rowlake-equality",
+        area="streams",
+    ),
+    Target(
+        "Changes of a copy-on-write commit: at least 5× less than create_changelog_view",
+        "changes",
+        "changes",
+        against=("iceberg-java",),
+        at_most=1 / 5,
+        area="streams",
+    ),
+    *(
+        Target(
+            text,
+            "changes_sizes",
+            step,
+            metrics=("wall_s",),
+            against=("rowlake",),
+            against_step=against_step,
+            at_most=limit,
+            area="streams",
+        )
+        for text, step, against_step, limit in (
+            (
+                "Changes of ten times the rows: at most 12× the time",
+                "10 % of the rows",
+                "1 % of the rows",
+                12,
+            ),
+            (
+                "The same changes in a table of ten times the files: at most 1.3× the time",
+                "10× larger table",
+                "small table",
+                1.3,
+            ),
+        )
+    ),
+    Target(
+        "PostgreSQL -> table: at least 20 000 changes/s",
+        "postgres",
+        "changes",
+        metrics=("changes_per_s",),
+        at_least=20_000,
+        area="streams",
+    ),
+]
+
+TARGETS = [*SPINE, *ROW_LEVEL, *MAINTENANCE, *STREAMS]

@@ -12,6 +12,9 @@ from bench.cases import (
     shapes,
     share,
     startup,
+    stream_changes,
+    stream_postgres,
+    streams,
     upsert,
     writes,
 )
@@ -32,6 +35,9 @@ CASES = {
         *latency.CASES,
         *memory.CASES,
         *maintenance.CASES,
+        *streams.CASES,
+        *stream_changes.CASES,
+        *stream_postgres.CASES,
     )
 }
 

@@ -8,7 +8,7 @@ of equal sequences the one that arrived last. A key that changes deletes the old
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 NOTHING: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One change of one row; `truncates` removes all rows instead.
 
     - `row`: the row after it; None where it was deleted;
@@ -89,9 +88,9 @@ def net_of_rows(
     return NetChanges(kept, flags, np.zeros(kept.num_rows, np.int64))
 
 
-@dataclass
+@dataclass(slots=True)
 class _State:
-    row: dict[str, Any] | None
+    row: Mapping[str, Any] | None
     kept: frozenset[str] = NOTHING
     origin: tuple[Any, ...] | None = None
 
@@ -120,16 +119,16 @@ def net_of_events(events: Sequence[Event], keys: Sequence[str], schema: Schema) 
 
 def key_of(row: Mapping[str, Any], keys: Sequence[str]) -> tuple[Any, ...]:
     """Return the key of a row; raises where a part of it is missing or null."""
-    found = tuple(row.get(name) for name in keys)
-    for name, value in zip(keys, found, strict=True):
-        if value is None:
-            raise SchemaMismatchError(
-                f"An event has no value of the key column {name}, so nobody can tell which row it "
-                "changes. Name other keys, or have the source send it (PostgreSQL: REPLICA "
-                "IDENTITY).",
-                column=name,
-            )
-    return tuple(map(_hashable, found))
+    found = tuple([_hashable(row.get(name)) for name in keys])
+    if None in found:
+        name = keys[found.index(None)]
+        raise SchemaMismatchError(
+            f"An event has no value of the key column {name}, so nobody can tell which row it "
+            "changes. Name other keys, or have the source send it (PostgreSQL: REPLICA "
+            "IDENTITY).",
+            column=name,
+        )
+    return found
 
 
 def _follow(
@@ -155,6 +154,8 @@ def _follow(
 
 def _filled(event: Event, before: _State | None, old: tuple[Any, ...] | None) -> _State:
     """Return the row after an event, with values that were not sent taken from what is known."""
+    if not event.kept:
+        return _State(event.row)
     row, kept, origin = dict(event.row or {}), set(event.kept), old
     for source in (event.before, before.row if before else None):
         for name in list(kept):
@@ -171,7 +172,9 @@ def _filled(event: Event, before: _State | None, old: tuple[Any, ...] | None) ->
 def _net(
     states: Mapping[tuple[Any, ...], _State], keys: Sequence[str], schema: Schema, truncates: bool
 ) -> NetChanges:
-    given = {name for state in states.values() for name in (*(state.row or ()), *state.kept)}
+    given: set[str] = set()
+    for state in states.values():
+        given.update(state.row or (), state.kept)
     names = [name for name in schema.arrow.names if name in given or name in keys]
     rows = [
         state.row if state.row is not None else dict(zip(keys, key, strict=True))

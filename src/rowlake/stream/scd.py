@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,7 +85,7 @@ def with_columns_kept(events: Iterable[Event], schema: Schema) -> list[Event]:
     """Return events whose versions keep, of columns that they lack, what the version before had."""
     names = frozenset(schema.arrow.names) - {START, END}
     return [
-        event if event.row is None else replace(event, kept=names - event.row.keys())
+        event if event.row is None else event._replace(kept=names - event.row.keys())
         for event in events
     ]
 
@@ -107,7 +107,7 @@ def timelines(
         if before is not None and all(before.get(name) is not None for name in keys):
             old = key_of(before, keys)
             if old != key:
-                _come(found, old, replace(event, row=None))
+                _come(found, old, event._replace(row=None))
         _come(found, key, event)
     for key, timeline in found.items():
         timeline.deletes |= remembered.deletes.get(key, set())

@@ -206,7 +206,7 @@ class TableWriter:
         view = view_for_write(self._handle, options.branch)
         known = {name for event in batch.events for name in event.row or ()}
         events = [
-            event if event.row is None else replace(event, kept=frozenset(known - set(event.row)))
+            event if event.row is None else event._replace(kept=frozenset(known - set(event.row)))
             for event in batch.events
         ]
         net = net_of_events(events, self._keys, view.schema)

@@ -14,10 +14,12 @@ import pyarrow as pa
 import pytest
 
 from rowlake.errors import InvalidStatementError, SchemaMismatchError
-from rowlake.model.schema import TYPE_NAME
+from rowlake.model.schema import FIELD_ID, TYPE_NAME, Schema
+from rowlake.stream.apply_events import Event
 from rowlake.stream.cdc.array_text import parse_array
+from rowlake.stream.cdc.messages import Decoded
 from rowlake.stream.cdc.postgres_types import field_of_name
-from rowlake.stream.cdc.values import converter
+from rowlake.stream.cdc.values import reader
 from tests.any_format import commit_count
 from tests.lakes import make_lake
 
@@ -393,7 +395,7 @@ def test_plain_images(table):
 )
 def test_values_of_postgresql_keep_their_type(kind, text, value):
     field = field_of_name("x", kind)
-    found = converter(field)(text)
+    found = reader(field)(text)
     assert found == value
     assert pa.array([found], field.type).null_count == 0
 
@@ -409,8 +411,10 @@ def test_values_of_postgresql_keep_their_type(kind, text, value):
     ],
 )
 def test_values_that_do_not_fit_are_named(kind, value):
+    field = field_of_name("x", kind)
+    schema = Schema(pa.schema([field.with_metadata({**(field.metadata or {}), FIELD_ID: b"1"})]))
     with pytest.raises(SchemaMismatchError, match=r"Cannot put .* into column x"):
-        converter(field_of_name("x", kind))(value)
+        Decoded([Event({"x": value})]).typed(schema)
 
 
 @pytest.mark.parametrize("text", ["", "{", "{1", '{"a}', "{1}2", "x{1}", "{" * 40])

@@ -152,12 +152,11 @@ class FollowedTable:
 
     def _columns(self, transactions: Sequence[Transaction]) -> dict[str, SourceColumn]:
         """Return the columns as the newest changes describe them."""
-        found: dict[str, SourceColumn] = {}
-        for one in transactions:
-            for change in one.events:
-                if change.relation.full_name == self.source.name:
-                    found |= {column.name: column for column in change.relation.columns}
-        return found
+        relations = {
+            id(change.relation): change.relation for one in transactions for change in one.events
+        }
+        own = [one for one in relations.values() if one.full_name == self.source.name]
+        return {column.name: column for relation in own for column in relation.columns}
 
 
 @dataclass

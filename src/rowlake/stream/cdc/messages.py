@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.stream.apply_events import NOTHING, Event
-from rowlake.stream.cdc.values import converter
+from rowlake.stream.cdc.values import UNREADABLE, reader, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,12 +51,10 @@ class Decoded:
 
     def fields(self, schema: Schema) -> list[pa.Field]:
         """Return the columns as Arrow fields; types that are not told are guessed by values."""
-        names = dict.fromkeys(
-            name
-            for event in self.events
-            for image in (event.row, event.before)
-            for name in image or ()
-        )
+        names: dict[str, Any] = {}
+        for event in self.events:
+            names.update(event.row or ())
+            names.update(event.before or ())
         found = []
         for name in names:
             known = self.columns.get(name)
@@ -83,32 +81,34 @@ class Decoded:
         """Return the events with values of the table's columns; columns it lacks are left out."""
         reading = _Reading(schema, self.columns)
         images = [(reading.image(one.row), reading.image(one.before)) for one in self.events]
-        known = frozenset(name for row, _ in images for name in row or ())
+        known: set[str] = set()
+        for row, _ in images:
+            known.update(row or ())
+        sequence_column = self._sequence_column(schema)
         found = []
         for event, (row, before) in zip(self.events, images, strict=True):
             kept = NOTHING
             if row is not None and (event.kept or len(row) < len(known)):
                 named = {reading.name(name) for name in event.kept} - {""}
                 kept = frozenset(named | (known - row.keys()))
-            sequence = self._sequence(event, row, before, schema)
+            sequence = event.sequence
+            if sequence_column is not None and not event.truncates:
+                sequence = (row if row is not None else before or {}).get(sequence_column)
             found.append(Event(row, before, kept, sequence, event.truncates))
         return found
 
-    def _sequence(
-        self, event: Event, row: Mapping[str, Any] | None, before: Any, schema: Schema
-    ) -> Any:
+    def _sequence_column(self, schema: Schema) -> str | None:
+        """Return the table's column that orders events, if it has one."""
         held = None if self.sequence_by is None else schema.find((self.sequence_by,))
-        if held is None or event.truncates:
-            return event.sequence
-        return (row if row is not None else before or {}).get(held.name)
+        return None if held is None else str(held.name)
 
 
 class _Reading:
-    """Turns images into rows of the table, with a converter per column."""
+    """Turns images into rows of the table, with a reader per column."""
 
     def __init__(self, schema: Schema, columns: Mapping[str, SourceColumn]) -> None:
         self._schema, self._columns = schema, columns
-        self._converters: dict[str, tuple[str, Callable[[Any], Any]] | None] = {}
+        self._readers: dict[str, tuple[str, Callable[[Any], Any]] | None] = {}
 
     def name(self, name: str) -> str:
         found = self._schema.find((name,))
@@ -117,26 +117,29 @@ class _Reading:
     def image(self, image: Mapping[str, Any] | None) -> dict[str, Any] | None:
         if image is None:
             return None
-        found = {}
+        found: dict[str, Any] = {}
+        readers = self._readers
         for name, value in image.items():
-            known = self._converter(name)
-            if known is not None:
+            if name not in readers:
+                readers[name] = self._reader(name)
+            known = readers[name]
+            if known is None:
+                continue
+            try:
                 found[known[0]] = None if value is None else known[1](value)
+            except UNREADABLE as error:
+                raise unreadable(value, self._schema.find((name,)), error) from error
         return found
 
-    def _converter(self, name: str) -> tuple[str, Callable[[Any], Any]] | None:
-        if name not in self._converters:
-            held = self._schema.find((name,))
-            self._converters[name] = None if held is None else (held.name, self._reader(name, held))
-        return self._converters[name]
-
-    def _reader(self, name: str, held: pa.Field) -> Callable[[Any], Any]:
-        convert = converter(held)
-        column = self._columns.get(name)
+    def _reader(self, name: str) -> tuple[str, Callable[[Any], Any]] | None:
+        held = self._schema.find((name,))
+        if held is None:
+            return None
+        read, column = reader(held), self._columns.get(name)
         if column is None or column.decode is as_it_is:
-            return convert
+            return held.name, read
         decode = column.decode
-        return lambda value: convert(decode(value))
+        return held.name, lambda value: read(decode(value))
 
 
 def _simple(value: Any) -> Any:

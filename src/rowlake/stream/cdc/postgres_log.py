@@ -63,10 +63,11 @@ class Log:
                 return done
 
     def _take(self, read: Any) -> Transaction | None:
-        if isinstance(read, Begin):
+        if isinstance(read, list):
+            if self._open is not None:
+                self._open.events += read
+        elif isinstance(read, Begin):
             self._open = Transaction(read.final_lsn)
-        elif isinstance(read, list) and self._open is not None:
-            self._open.events += read
         elif isinstance(read, Commit) and self._open is not None:
             done, self._open = self._open, None
             done.end_lsn = read.end_lsn

@@ -14,6 +14,7 @@ import datetime as dt
 import json
 import re
 import uuid
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EPOCH = dt.datetime(1970, 1, 1)
+_WHOLE_SECOND = len("2024-02-29 12:00:00")
 _DAY_ZERO = dt.date(1970, 1, 1)
 # Microseconds since 1970 until March 1973; as milliseconds that is the year 5138.
 _FIRST_MICROS = 100_000_000_000_000
@@ -38,24 +40,21 @@ _TIMESTAMP = re.compile(
 _TIME = re.compile(r"^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)?$")
 
 
-def converter(field: pa.Field) -> Callable[[Any], Any]:
-    """Return what turns a value that is not null into one of this column."""
-    read = _reader(field)
-
-    def convert(value: Any) -> Any:
-        try:
-            return read(value)
-        except (ValueError, TypeError, InvalidOperation, OverflowError, binascii.Error) as error:
-            raise SchemaMismatchError(
-                f"Cannot put {value!r:.80} into column {field.name} of type "
-                f"{type_name(field) or field.type}: {error}.",
-                column=field.name,
-            ) from error
-
-    return convert
+# What readers raise for a value that is none of their column.
+UNREADABLE = (ValueError, TypeError, InvalidOperation, OverflowError, binascii.Error)
 
 
-def _reader(field: pa.Field) -> Callable[[Any], Any]:
+def unreadable(value: Any, field: pa.Field, error: Exception) -> SchemaMismatchError:
+    """Return the error for a value that a reader of the column has refused."""
+    return SchemaMismatchError(
+        f"Cannot put {value!r:.80} into column {field.name} of type "
+        f"{type_name(field) or field.type}: {error}.",
+        column=field.name,
+    )
+
+
+def reader(field: pa.Field) -> Callable[[Any], Any]:
+    """Return what turns a value that is not null into one of this column, or raises."""
     kind, types = field.type, pa.types
     if type_name(field) == "uuid":
         return _uuid
@@ -111,7 +110,7 @@ def _decimal_reader(scale: int) -> Callable[[Any], Decimal]:
 
 
 def _list_reader(element: pa.Field) -> Callable[[Any], list[Any]]:
-    read = _reader(element)
+    read = reader(element)
 
     def read_all(value: Any) -> list[Any]:
         items = parse_array(value) if isinstance(value, str) else value
@@ -158,6 +157,9 @@ def _moment(value: Any) -> dt.datetime:
     if isinstance(value, int):
         micros = value if abs(value) >= _FIRST_MICROS or value == 0 else value * 1000
         return EPOCH + dt.timedelta(microseconds=micros)
+    if len(value) >= _WHOLE_SECOND:
+        with suppress(ValueError):  # far quicker, but older versions of Python know few forms
+            return dt.datetime.fromisoformat(value)
     found = _TIMESTAMP.match(value)
     if found is None:
         raise ValueError("it is no timestamp")
