@@ -129,7 +129,7 @@ class WrittenTable:
         """Commit data files that were written."""
         files, state = pa.concat_tables(written), self.state
         row_ids, marks = None, []
-        if is_tracked(state.protocol):
+        if is_tracked(state.protocol, state.metadata):
             mark = high_water_mark(state.actions.domains)
             row_ids = RowIds(mark + 1, state.version + 1)
             marks = [mark_action(mark + sum(files["record_count"].to_pylist()))]

@@ -47,6 +47,14 @@ FILES = pa.schema(
 )
 
 
+def with_columns(files: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
+    """Return files with other values in some columns of `FILES`."""
+    for name, column in columns.items():
+        index = FILES.get_field_index(name)
+        files = files.set_column(index, FILES.field(index), column)
+    return files
+
+
 @dataclass
 class Actions:
     """What is left of a log after the last action of each kind won; None where there was none."""

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rowlake.delta.add_actions import remove_actions
 from rowlake.delta.column_mapping import MODE, mapped, mapping_mode
 from rowlake.delta.column_rules import with_marks
-from rowlake.delta.definition import definition_actions, new_definition, with_row_tracking
+from rowlake.delta.definition import definition_actions, new_definition
 from rowlake.delta.features import (
     CONSTRAINTS,
     IN_COMMIT_TIMES,
-    ROW_TRACKING,
     asked_of,
     needed_features,
     protocol_for,
@@ -25,6 +24,9 @@ from rowlake.delta.features import (
 from rowlake.delta.new_version import NewVersion, Saying, new_token, new_version, token_text
 from rowlake.delta.operations import Told
 from rowlake.delta.restore import RestoreTo, restore
+from rowlake.delta.row_id_backfill import backfill_actions
+from rowlake.delta.row_tracking import ENABLE as ENABLE_ROW_TRACKING
+from rowlake.delta.row_tracking import with_row_tracking
 from rowlake.delta.times import SINCE, SINCE_TIME
 from rowlake.delta.writable import validate_writable
 from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError
@@ -94,7 +96,10 @@ def _set_properties(handle: DeltaHandle, properties: Mapping[str, str]) -> NewVe
     protocol = protocol_for(set(features), handle.state.protocol, asked)
     if changed == metadata and protocol == handle.state.protocol:
         return None
-    return _version(handle, definition_actions(changed, _if_new(handle, protocol)), told)
+    actions = definition_actions(changed, _if_new(handle, protocol))
+    if changed.is_set(ENABLE_ROW_TRACKING) and not metadata.is_set(ENABLE_ROW_TRACKING):
+        actions += backfill_actions(handle)
+    return _version(handle, actions, told)
 
 
 def _validate_change(
@@ -106,12 +111,6 @@ def _validate_change(
         raise UnsupportedFeatureError(
             f"Cannot change {MODE} of {handle.name} from {before.column_mapping} to {mode}: only "
             "none can become name."
-        )
-    is_tracked = str(configuration.get(ROW_TRACKING, "false")).lower() == "true"
-    if is_tracked and not before.is_set(ROW_TRACKING):
-        raise UnsupportedFeatureError(
-            f"Cannot set {ROW_TRACKING} of {handle.name}: rowlake does not give ids to the rows of "
-            "a table that exists. Set it when the table is created."
         )
 
 

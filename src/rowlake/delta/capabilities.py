@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowlake.delta.row_tracking import row_id_columns
 from rowlake.model.format import Capabilities
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def capabilities_of(metadata: Metadata) -> Capabilities:
         position_deletes=False,
         deletion_vectors=metadata.is_set(ENABLE_VECTORS),
         equality_deletes=False,
-        row_ids=False,
+        row_ids=bool(row_id_columns(metadata)),
         sequence_numbers=True,
         branches=False,
         transforms=False,

@@ -12,20 +12,13 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.delta import clustering
-from rowlake.delta.actions import FILES
+from rowlake.delta.actions import FILES, with_columns
 from rowlake.delta.add_actions import same_actions
-from rowlake.delta.definition import (
-    ROW_ID_COLUMN,
-    ROW_VERSION_COLUMN,
-    Defined,
-    definition_actions,
-    with_row_tracking,
-)
+from rowlake.delta.definition import Defined, definition_actions
 from rowlake.delta.features import (
     asked_of,
     needed_features,
@@ -34,7 +27,14 @@ from rowlake.delta.features import (
     validate_known,
 )
 from rowlake.delta.paths import paths_of
-from rowlake.delta.row_tracking import is_tracked, mark_action
+from rowlake.delta.row_id_backfill import numbered
+from rowlake.delta.row_tracking import (
+    ROW_ID_COLUMN,
+    ROW_VERSION_COLUMN,
+    is_tracked,
+    mark_action,
+    with_row_tracking,
+)
 from rowlake.delta.times import SINCE, SINCE_TIME
 from rowlake.delta.touched_files import TouchedFiles
 from rowlake.delta.vectors import descriptor_of, vector_columns
@@ -70,11 +70,11 @@ def clone_of(source: DeltaHandle, version: int, properties: Mapping[str, str]) -
     touched = TouchedFiles(state, columns, state.files["location"].to_pylist())
     files = touched.with_stats(touched.files)
     defined = _defined(state, properties, source.name)
-    if not is_tracked(defined.protocol):
+    if not is_tracked(defined.protocol, defined.metadata):
         return Cloned(source, state, files, defined)
     counts = touched.record_counts(touched.files)
     rows = int(pc.sum(counts).as_py() or 0)
-    return Cloned(source, state, _with_row_ids(files, counts), defined, rows)
+    return Cloned(source, state, numbered(files, counts, 0, 0), defined, rows)
 
 
 def _defined(state: LogState, given: Mapping[str, str], table: str) -> Defined:
@@ -100,13 +100,6 @@ def _defined(state: LogState, given: Mapping[str, str], table: str) -> Defined:
     protocol = protocol_for(set(features), state.protocol, asked)
     validate_known(protocol, f"a clone of {table}")
     return Defined(metadata, protocol)
-
-
-def _with_row_ids(files: pa.Table, counts: pa.Array) -> pa.Table:
-    ends = np.cumsum(np.asarray(counts), dtype=np.int64)
-    first = pa.array(np.concatenate([np.zeros(1, np.int64), ends])[: files.num_rows])
-    versions = pa.array(np.zeros(files.num_rows, np.int64))
-    return _with(files, {"base_row_id": first, "commit_version": versions})
 
 
 def first_actions(cloned: Cloned, files: pa.Table, folder: str) -> list[dict[str, Any]]:
@@ -144,7 +137,7 @@ def located(cloned: Cloned, folder: str, copies: Mapping[str, str]) -> pa.Table:
     files = cloned.files
     places = [copies.get(one, one) for one in files["location"].to_pylist()]
     paths = paths_of(pa.array(places, pa.string()), folder)
-    moved = _with(files, {"location": pa.array(places, pa.string()), "path": paths})
+    moved = with_columns(files, {"location": pa.array(places, pa.string()), "path": paths})
     kept = {name: moved[name].to_pylist() for name in _VECTOR}
     for row, (place, described) in enumerate(_vectors(cloned)):
         if place is None:
@@ -153,7 +146,9 @@ def located(cloned: Cloned, folder: str, copies: Mapping[str, str]) -> pa.Table:
         found = descriptor_of(row_of, folder).json()
         kept["storage_type"][row] = found["storageType"]
         kept["vector_path"][row] = found["pathOrInlineDv"]
-    return _with(moved, {name: pa.array(kept[name], FILES.field(name).type) for name in _VECTOR})
+    return with_columns(
+        moved, {name: pa.array(kept[name], FILES.field(name).type) for name in _VECTOR}
+    )
 
 
 def _vector_places(cloned: Cloned) -> list[str | None]:
@@ -177,10 +172,3 @@ def _vectors(cloned: Cloned) -> list[tuple[str | None, dict[str, Any]]]:
         is_file = place is not None and not place.startswith(INLINE_PREFIX)
         found.append((place if is_file else None, row))
     return found
-
-
-def _with(files: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
-    for name, column in columns.items():
-        index = FILES.get_field_index(name)
-        files = files.set_column(index, FILES.field(index), column)
-    return files

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from rowlake.delta.column_mapping import fields_in, mapped, mapping_mode
 from rowlake.delta.column_rules import START
 from rowlake.delta.features import (
-    ROW_TRACKING,
     asked_of,
     needed_features,
     protocol_for,
@@ -20,6 +19,7 @@ from rowlake.delta.features import (
 from rowlake.delta.metadata import Metadata, metadata_action
 from rowlake.delta.new_schema import delta_schema
 from rowlake.delta.protocol import Protocol, protocol_action
+from rowlake.delta.row_tracking import with_row_tracking
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "format-version"
 COMMENT = "comment"
-ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
-ROW_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
 # A character that Delta without column mapping cannot have in a column's name.
 _ODD_CHARACTERS = " ,;{}()\n\t="
 
@@ -83,15 +81,6 @@ def new_definition(
     found = protocol_for(set(features), protocol, asked)
     validate_defaults(schema, found)
     return Defined(metadata, found)
-
-
-def with_row_tracking(configuration: Mapping[str, str]) -> dict[str, str]:
-    """Return properties with names of the columns that hold row ids, where a table tracks rows."""
-    found = dict(configuration)
-    if str(found.get(ROW_TRACKING, "false")).lower() == "true":
-        found.setdefault(ROW_ID_COLUMN, f"_row-id-col-{uuid.uuid4()}")
-        found.setdefault(ROW_VERSION_COLUMN, f"_row-commit-version-col-{uuid.uuid4()}")
-    return found
 
 
 def _validate(wanted: TableDefinition) -> None:

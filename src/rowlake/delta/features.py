@@ -16,6 +16,7 @@ from rowlake.delta.column_rules import DEFAULT, GENERATED
 from rowlake.delta.column_rules import START as IDENTITY
 from rowlake.delta.new_schema import simple_types
 from rowlake.delta.protocol import FEATURES_READER, FEATURES_WRITER, Protocol
+from rowlake.delta.row_tracking import ENABLE as ENABLE_ROW_TRACKING
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError, shown
 from rowlake.model.row_rules import RowRule
 
@@ -31,7 +32,6 @@ MIRROR_FEATURE = "rowlakeMirror"
 CONSTRAINTS = "delta.constraints."
 APPEND_ONLY = "delta.appendOnly"
 CHANGE_FEED = "delta.enableChangeDataFeed"
-ROW_TRACKING = "delta.enableRowTracking"
 IN_COMMIT_TIMES = "delta.enableInCommitTimestamps"
 INVARIANTS = "delta.invariants"
 DEFAULTS_FEATURE = "allowColumnDefaults"
@@ -81,7 +81,7 @@ _BY_FLAG = {
     CHANGE_FEED: ("changeDataFeed",),
     APPEND_ONLY: ("appendOnly",),
     IN_COMMIT_TIMES: ("inCommitTimestamp",),
-    ROW_TRACKING: ("rowTracking", "domainMetadata"),
+    ENABLE_ROW_TRACKING: ("rowTracking", "domainMetadata"),
     "delta.enableTypeWidening": ("typeWidening",),
 }
 _CREATED = WRITE_FEATURES - {

@@ -75,7 +75,7 @@ def layout_of(location: str, metadata: Metadata, columns: TableColumns) -> FileL
         },
         name_prefix="part-",
         has_hive_folders=True,
-        stored_names=columns.file_names if is_mapped else {},
+        stored_names={**(columns.file_names if is_mapped else {}), **columns.row_id_names},
         unstored=frozenset(one.source_id for one in columns.spec.fields),
         # Elements, keys and values have ids of ours alone, which a new column may get.
         ids=frozenset(columns.file_names) if is_mapped else frozenset(),

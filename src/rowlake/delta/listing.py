@@ -35,12 +35,16 @@ METRICS = ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
 
 @dataclass(frozen=True)
 class FileRows:
-    """Adds or removes of a table (`FILES`) as rows of `files_schema`."""
+    """Adds or removes of a table (`FILES`) as rows of `files_schema`.
+
+    With a `version`, all of them are of that one.
+    """
 
     files: pa.Table
     state: LogState
     columns: TableColumns
     status: Status = Status.EXISTING
+    version: int | None = None
 
     def data(self, wanted: Iterable[str] | None = None, ids: tuple[int, ...] = ()) -> pa.Table:
         """Return data files; `ids` are the fields of which statistics are wanted."""
@@ -51,6 +55,7 @@ class FileRows:
             "location": files["location"],
             "file_format": _repeated("PARQUET", files, pa.string()),
             "file_size_in_bytes": pc.fill_null(files["size"], 0),
+            **self._lineage(files),
         }
         if {"record_count", *METRICS} & set(names):
             has_metrics = bool(set(METRICS) & set(names))
@@ -91,6 +96,8 @@ class FileRows:
     def _versions(self, files: pa.Table) -> pa.Array | pa.ChunkedArray:
         """Return the versions that added files; with row ids an add may name an older one."""
         stated = files["commit_version"]
+        if self.version is not None:
+            return _repeated(self.version, files, pa.int64())
         if self.status is not Status.EXISTING or not files.num_rows:
             return stated
         if files["base_row_id"].null_count == files.num_rows:
@@ -98,6 +105,14 @@ class FileRows:
         added = self.state.added_at
         places = pc.index_in(files["location"], value_set=added["location"])
         return pc.coalesce(added["version"].take(places), stated)
+
+    def _lineage(self, files: pa.Table) -> Mapping[str, pa.Array | pa.ChunkedArray]:
+        """Return what rows inherit that do not hold their id and version themselves."""
+        if not self.columns.row_id_names:
+            return {}
+        first = files["base_row_id"]
+        number = pc.if_else(pc.is_valid(first), files["commit_version"], self._versions(files))
+        return {"first_row_id": first, "data_sequence_number": number}
 
     def _partitions(self, files: pa.Table) -> pa.Array:
         return partitions_of(files["partition_values"], self.columns, self.state.segment.folder)

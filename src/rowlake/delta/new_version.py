@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rowlake.delta.actions import Actions
 from rowlake.delta.commit_info import ROW_TRACKING_PRESERVED, CommitInfo, next_timestamp
 from rowlake.delta.features import IN_COMMIT_TIMES
-from rowlake.delta.row_tracking import is_tracked
+from rowlake.delta.row_tracking import ENABLE as ENABLE_ROW_TRACKING
 from rowlake.delta.state import PendingState
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ class Saying:
     is_blind_append: bool = False
     user_metadata: str | None = None
     tags: Mapping[str, str] | None = None
-    preserves_row_ids: bool = True
 
 
 def new_version(
@@ -65,8 +64,8 @@ def new_version(
     now = int(time.time() * 1000)
     has_times = after.metadata.is_set(IN_COMMIT_TIMES)
     tags = dict(saying.tags or {})
-    if is_tracked(after.protocol):
-        tags[ROW_TRACKING_PRESERVED] = str(saying.preserves_row_ids).lower()
+    if after.metadata.is_set(ENABLE_ROW_TRACKING):
+        tags[ROW_TRACKING_PRESERVED] = "true"
     info = CommitInfo(
         operation=saying.told.operation,
         token=saying.token,

@@ -25,7 +25,7 @@ from rowlake.delta.add_actions import (
 )
 from rowlake.delta.column_rules import MARKS_ONLY, with_marks, without_marks
 from rowlake.delta.definition import definition_actions
-from rowlake.delta.features import APPEND_ONLY, CHANGE_FEED, ROW_TRACKING
+from rowlake.delta.features import APPEND_ONLY, CHANGE_FEED
 from rowlake.delta.new_version import NewVersion, Saying, altered, new_version, token_text
 from rowlake.delta.operations import USER_METADATA, FileCounts, tags_of, told_of
 from rowlake.delta.row_tracking import high_water_mark, is_tracked, mark_action
@@ -161,7 +161,6 @@ class _Attempt:
             is_blind_append=not self._touched() and not first and not self._reads,
             user_metadata=self.change.properties.get(USER_METADATA),
             tags=self._tags,
-            preserves_row_ids=not (self.change.added_data.num_rows and self._touched()),
         )
         return new_version(self.handle, actions, saying)
 
@@ -234,7 +233,7 @@ class _Attempt:
         if not change.added_data.num_rows:
             return []
         ids, mark = None, []
-        if is_tracked(state.protocol):
+        if is_tracked(state.protocol, state.metadata):
             first = high_water_mark(state.actions.domains) + 1
             ids = RowIds(first, self.handle.snapshot_version + 1)
             rows = pc.sum(change.added_data["record_count"]).as_py() or 0
@@ -285,11 +284,6 @@ class _Attempt:
                 f"Cannot change rows of {self.handle.name}: its property {CHANGE_FEED} is true, "
                 f"and this {change.verb or 'operation'} wrote no change data files. Nothing was "
                 "changed."
-            )
-        if metadata.is_set(ROW_TRACKING):
-            raise UnsupportedFeatureError(
-                f"Cannot rewrite rows of {self.handle.name}: its property {ROW_TRACKING} is true, "
-                "and rowlake would give these rows new ids. Nothing was changed."
             )
 
 

@@ -106,7 +106,7 @@ def restore(handle: DeltaHandle, to: RestoreTo) -> Restored | None:
 def _validate(handle: DeltaHandle, old: LogState) -> None:
     validate_known(_protocol(old, handle.state), handle.name)
     missing = pc.any(pc.is_null(old.files["base_row_id"]), min_count=0).as_py()
-    if is_tracked(handle.state.protocol) and missing:
+    if is_tracked(handle.state.protocol, handle.state.metadata) and missing:
         raise UnsupportedFeatureError(
             f"Cannot restore version {old.version} of {handle.name}: its rows have no ids, which "
             "the table feature rowTracking asks for since. Nothing was changed."

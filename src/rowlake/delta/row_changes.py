@@ -69,10 +69,7 @@ class _Changes:
 
     def _rows(self, files: pa.Table, status: Status) -> FileRows:
         """Return files of the commit's own version: vectors of it apply to all of them."""
-        versions = pa.repeat(pa.scalar(self.commit.version, pa.int64()), files.num_rows)
-        index = files.schema.get_field_index("commit_version")
-        stamped = files.set_column(index, files.schema.field(index), versions)
-        return FileRows(stamped, self.handle.state, self.columns, status)
+        return FileRows(files, self.handle.state, self.columns, status, self.commit.version)
 
     def _described(self, removed: pa.Table, *, rewritten: bool) -> pa.Table:
         """Return removes with what their files' adds said, where they leave out what is needed.

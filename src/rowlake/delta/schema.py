@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.delta.column_rules import rules_of_field
+from rowlake.delta.row_tracking import row_id_columns
 from rowlake.errors import CorruptTableError, UnsupportedFeatureError
 from rowlake.model.partition import PartitionField, PartitionSpec
 from rowlake.model.schema import DOC, FIELD_ID, MAX_NESTING_READ, TYPE_NAME, Schema, children
@@ -55,7 +56,7 @@ class TableColumns:
     """The columns of a table; `physical` has the names in files, statistics and partition values.
 
     Those are paths of names by field id; a field inside a list or a map has none. `file_names` has
-    the names of all fields of structs.
+    the names of all fields of structs, `row_id_names` those of columns that hold row ids.
     """
 
     schema: Schema
@@ -63,6 +64,7 @@ class TableColumns:
     name_mapping: NameMapping
     spec: PartitionSpec
     file_names: Mapping[int, str]
+    row_id_names: Mapping[int, str]
 
 
 def columns_of(metadata: Metadata, location: str) -> TableColumns:
@@ -79,12 +81,18 @@ def columns_of(metadata: Metadata, location: str) -> TableColumns:
         raise CorruptTableError(location, cause) from error
     schema = Schema(pa.schema(fields))
     mapping = [_mapped(one, reader.names) for one in schema.arrow]
+    row_ids = row_id_columns(metadata)
     return TableColumns(
         schema,
         reader.paths,
-        NameMapping(json.dumps(mapping), over_ids=metadata.column_mapping != "id"),
+        NameMapping(
+            json.dumps(mapping),
+            over_ids=metadata.column_mapping != "id",
+            unnumbered=tuple((name, number) for number, name in row_ids.items()),
+        ),
         _spec(metadata, schema, location),
         {number: name for number, name in reader.names.items() if number not in reader.inner},
+        row_ids,
     )
 
 

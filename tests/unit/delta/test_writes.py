@@ -264,8 +264,6 @@ def test_row_ids_go_on_from_the_mark(lake, path):
     assert [one["defaultRowCommitVersion"] for one in adds] == [1, 2, 2]
     mark = actions(path, 2)["domainMetadata"][0]
     assert json.loads(mark["configuration"])["rowIdHighWaterMark"] == 6
-    with pytest.raises(UnsupportedFeatureError, match="new ids"):
-        table.update({"name": "'x'"}, where="id = 1")
 
 
 def test_in_commit_times_only_rise(lake, path):
