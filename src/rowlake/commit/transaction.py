@@ -199,6 +199,7 @@ def _since_read(table: HeldTable, change: Change, own: set[str]) -> Change:
         starting_snapshot_id=table.read.head_of(change.branch),
         no_new_deletes_for=change.requirements.no_new_deletes_for - own,
         files_exist=change.requirements.files_exist - own,
+        no_rows_lost_from=change.requirements.no_rows_lost_from - own,
     )
     return replace(change, requirements=needs)
 

@@ -52,6 +52,7 @@ class _Since:
     view: TableView
     commits: list[LandedCommit]
     needs: Requirements
+    every: list[LandedCommit]  # with those that were checked before
 
 
 class MergesDeletes(Protocol):
@@ -75,7 +76,7 @@ def find_breach(
     """
     needs = change.requirements
     by_filter = needs.no_new_data or needs.no_new_deletes
-    by_file = needs.no_new_deletes_for or needs.files_exist
+    by_file = needs.no_new_deletes_for or needs.files_exist or needs.no_rows_lost_from
     # Deletes that were found to apply to nothing may apply to something in another history.
     by_history = needs.no_data_older_than is not None or change.removed_deletes
     if not (by_filter or by_file or by_history):
@@ -86,7 +87,7 @@ def find_breach(
             f"snapshot {needs.starting_snapshot_id}, which it read, is no longer in the history of "
             f"{change.branch} (rolled back or expired)"
         )
-    since = _after(since, checked)
+    every, since = since, _after(since, checked)
     if not since:
         return None
     if merging is not None:
@@ -98,9 +99,11 @@ def find_breach(
         _removed_data,
         _new_deletes_for_files,
         _files_gone,
+        _rows_lost,
         _older_data,
     )
-    return next((found for check in checks if (found := check(_Since(view, since, needs)))), None)
+    seen = _Since(view, since, needs, every)
+    return next((found for check in checks if (found := check(seen))), None)
 
 
 def _after(since: list[LandedCommit], checked: int | None) -> list[LandedCommit]:
@@ -188,10 +191,9 @@ def _new_deletes_for_files(since: _Since) -> Breach | None:
         return None
     wanted = pa.array(sorted(since.needs.no_new_deletes_for), pa.string())
     for landed in files_landed(since.commits, FileAction.ADDED_DELETES, ADDS_DELETES):
-        referenced = landed.entries["referenced_data_file"]
-        # A delete file that names no single data file may apply to any of them.
-        mask = pc.or_(pc.is_null(referenced), pc.is_in(referenced, wanted))
-        found = landed.entries.filter(mask)
+        found = landed.entries.filter(
+            _may_be_of(landed.entries, wanted, FileAction.ADDED_DELETES)
+        )
         if found.num_rows:
             what = "added deletes for data files that it replaces"
             return _breach(landed.snapshot, what, found["location"].to_pylist())
@@ -213,6 +215,36 @@ def _files_gone(since: _Since) -> Breach | None:
             return breach
         replaced = replaced or replace(breach, same_rows=True)
     return replaced
+
+
+def _rows_lost(since: _Since) -> Breach | None:
+    if not since.needs.no_rows_lost_from:
+        return None
+    # Where a compaction moved the rows to is not known, so that any later delete may be of them.
+    wanted, moved = pa.array(sorted(since.needs.no_rows_lost_from), pa.string()), False
+    for commit in since.every:
+        is_replace = commit.snapshot.operation == REPLACE
+        for action in (FileAction.REMOVED_DATA, FileAction.ADDED_DELETES):
+            if is_replace and (moved or action is FileAction.ADDED_DELETES):
+                continue
+            for landed in files_landed([commit], action, REMOVES_DATA):
+                lost = _matching(landed, since, action)
+                lost = lost if moved else lost.filter(_may_be_of(lost, wanted, action))
+                if not lost.num_rows:
+                    continue
+                if not is_replace:
+                    what = "deleted rows of data files that it matched"
+                    return _breach(commit.snapshot, what, lost["location"].to_pylist())
+                moved = True
+    return None
+
+
+def _may_be_of(files: pa.Table, wanted: pa.Array, action: FileAction) -> pa.ChunkedArray:
+    if action is FileAction.REMOVED_DATA:
+        return pc.is_in(files["location"], wanted)
+    referenced = files["referenced_data_file"]
+    # A delete file that names no single data file may apply to any of them.
+    return pc.or_(pc.is_null(referenced), pc.is_in(referenced, wanted))
 
 
 def _older_data(since: _Since) -> Breach | None:

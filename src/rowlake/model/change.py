@@ -66,6 +66,8 @@ class Requirements:
       the change itself deletes rows of (position deletes, vectors), none of the same rows: deletes
       of other rows are merged when it lands;
     - `files_exist`: these data files are still in the table;
+    - `no_rows_lost_from`: no row of these data files was deleted since (a compaction may move
+      them): rows that matched and kept a source row from being inserted;
     - `no_data_older_than`: no data file added since has a data sequence number below this one (a
       compaction keeps old ones): equality deletes that the change removes would apply to it.
     """
@@ -76,6 +78,7 @@ class Requirements:
     no_new_deletes: bool = False
     no_new_deletes_for: frozenset[str] = frozenset()
     files_exist: frozenset[str] = frozenset()
+    no_rows_lost_from: frozenset[str] = frozenset()
     no_data_older_than: int | None = None
     row_check: RowCheck | None = None
 

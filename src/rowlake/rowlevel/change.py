@@ -221,6 +221,8 @@ class _Run:
                 no_new_deletes=reads_all,
                 no_new_deletes_for=touched,
                 files_exist=touched,
+                # Deleted meanwhile, they no longer keep source rows from being inserted.
+                no_rows_lost_from=done.kept - done.replaced if is_serializable else frozenset(),
                 row_check=None if reads_all else self._row_check(planned),
             ),
             branch=options.branch,

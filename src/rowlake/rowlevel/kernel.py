@@ -94,6 +94,8 @@ def _new_rows(
                 yield from _changed(task, file, partition, changes, work, storage)
         if changes.unchanged and not len(changes):
             work.outcomes.append({"source": None, "unchanged": changes.unchanged})
+        if changes.kept and task.of(When.NOT_MATCHED):
+            work.outcomes.append({"source": None, "kept": file.location})
     for number in sorted(task.owned):
         yield from _inserted(task, source.part(number), work)
 

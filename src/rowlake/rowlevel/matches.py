@@ -45,7 +45,8 @@ class Changes:
     """The rows of one data file that change, in their order.
 
     `rows` are source rows, `source[i]` the one of a changed row (-1 where it has none), `clause[i]`
-    the number of its clause. `unchanged` rows matched, but hold the new values already.
+    the number of its clause. `unchanged` rows matched, but hold the new values already. `kept` rows
+    matched and do not change.
     """
 
     positions: Numbers
@@ -53,6 +54,7 @@ class Changes:
     source: Numbers
     clause: Numbers
     unchanged: int = 0
+    kept: int = 0
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -89,7 +91,7 @@ def changes_of(
         found = _joined(found, _left_over(task, file, matched, found))
     if task.skips_unchanged:
         found = _without_unchanged(task, file, found)
-    return found
+    return replace(found, kept=len(matched) - int(np.count_nonzero(found.source >= 0)))
 
 
 def _matched(

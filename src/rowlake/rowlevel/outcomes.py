@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Done:
-    """What the tasks did, put together: `changed` by file; `matched` source rows by part."""
+    """What the tasks did, put together: `changed` by file; `matched` source rows by part.
+
+    `kept`: files with rows that matched and stay as they are, while other source rows are inserted.
+    """
 
     changed: list[dict[str, Any]]
     updated: int
@@ -29,6 +32,7 @@ class Done:
     bytes_read: int
     replaced: frozenset[str]
     with_deletes: frozenset[str]
+    kept: frozenset[str]
     replaced_deletes: frozenset[tuple[str, int | None]]
     matched: Mapping[int, bytes]
     files: pa.Table
@@ -87,6 +91,7 @@ class Done:
             bytes_read=_total(rows, "bytes_read"),
             replaced=frozenset(row["source"] for row in changed) - with_deletes,
             with_deletes=frozenset(with_deletes),
+            kept=frozenset(row["kept"] for row in rows if row["kept"] is not None),
             replaced_deletes=frozenset(
                 (old["location"], old["content_offset"])
                 for row in changed

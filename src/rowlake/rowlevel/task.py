@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from rowlake.write.position_deletes import Partition
 
 _DELETE_KEY = pa.struct([("location", pa.string()), ("content_offset", pa.int64())])
-# Rows of four kinds: of a target file (`source`), of a part of the source (`part`), of a written
-# file (`file`), and of the task itself (`bytes_read` of data and delete files).
+# Rows of five kinds: of a target file that changes (`source`), of one with rows that keep source
+# rows from being inserted (`kept`), of a part of the source (`part`), of a written file (`file`),
+# and of the task itself (`bytes_read` of data and delete files).
 OUTCOMES = pa.schema(
     [
         pa.field("source", pa.string()),
@@ -37,6 +38,7 @@ OUTCOMES = pa.schema(
         pa.field("copied", pa.int64()),
         pa.field("live", pa.int64()),
         pa.field("unchanged", pa.int64()),
+        pa.field("kept", pa.string()),
         pa.field("replaced_deletes", pa.list_(_DELETE_KEY)),
         pa.field("part", pa.int32()),
         pa.field("matched", pa.binary()),
