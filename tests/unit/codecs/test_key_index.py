@@ -157,7 +157,7 @@ def test_promoted_values_keep_their_hash():
     for narrow, wide in [
         (pa.int32(), pa.int64()),
         (pa.float32(), pa.float64()),
-        (pa.decimal128(5, 2), pa.decimal128(30, 2)),
+        (pa.decimal128(8, 2), pa.decimal128(30, 2)),
         (pa.string(), pa.large_string()),
     ]:
         texts = pa.array(["1", "2"])
