@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowlake.engine.spark import Engine
+    from rowlake.maintain import key_index
     from rowlake.maintain.autopilot import health, optimize
     from rowlake.maintain.cleanup import erase as erasing
     from rowlake.maintain.cleanup import erased_rows, expire, file_list, orphans
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rowlake.model.predicate import Predicate
     from rowlake.workspace import Workspace
 else:  # loaded at their first use
+    (key_index,) = deferred("rowlake.maintain", "key_index")
     health, optimize = deferred("rowlake.maintain.autopilot", "health optimize")
     erasing, erased_rows, expire, file_list, orphans, vacuuming = deferred(
         "rowlake.maintain.cleanup", "erase erased_rows expire file_list orphans vacuum"
@@ -382,6 +384,21 @@ class Maintenance:
     def generate(self, mode: str = "symlink_format_manifest") -> None:
         """Write the manifests of a Delta table's files, for engines that cannot read its log."""
         generating.generate(self.handle, mode)
+
+    @says_where_it_ran
+    def create_index(self, keys: str | Sequence[str]) -> key_index.KeyIndexReport:
+        """Index the table by some columns, so that rows are found by key without a scan.
+
+        Files that exist are indexed now, new ones when they are written. Replaces another index.
+        """
+        self._handle, report = key_index.create_index(self.handle, self._engine, keys)
+        return report
+
+    @says_where_it_ran
+    def drop_index(self) -> key_index.KeyIndexReport:
+        """Drop the key index and delete its files."""
+        self._handle, report = key_index.drop_index(self.handle, self._engine)
+        return report
 
     @says_where_it_ran
     def compute_table_stats(

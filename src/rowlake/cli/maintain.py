@@ -74,6 +74,7 @@ def add_to(app: typer.Typer) -> None:
         vacuum,
         erase,
         stats,
+        index,
         rollback,
     ):
         app.command(epilog=EXAMPLES.get(command.__name__))(command)
@@ -378,6 +379,31 @@ def stats(
         if partitions:
             return found.compute_partition_stats(dry_run=dry_run)
         return found.compute_table_stats(columns=names, dry_run=dry_run)
+
+    _run(table, run, warehouse, catalog, output, quiet, verbose)
+
+
+def index(
+    table: o.TableName,
+    columns: Annotated[
+        list[str] | None, typer.Argument(help="Key columns; without any, files without an index.")
+    ] = None,
+    drop: Annotated[bool, typer.Option("--drop", help="Drop the index and its files.")] = False,
+    warehouse: o.Warehouse = None,
+    catalog: o.Catalog = None,
+    output: o.Shown = Output.TABLE,
+    quiet: o.Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Index a table by key, so that changes and look-ups by key read only what they touch."""
+    if drop and columns:
+        raise typer.BadParameter("give either columns or --drop")
+    from rowlake.model.key_index import key_names
+
+    def run(found: Table) -> Report:
+        if drop:
+            return found.drop_index()
+        return found.create_index(columns or key_names(found.properties))
 
     _run(table, run, warehouse, catalog, output, quiet, verbose)
 

@@ -17,6 +17,7 @@ from rowlake.commit.loop import Recognised
 from rowlake.commit.transaction import TransactionCommit, discard
 from rowlake.errors import CommitConflictError, CommitStateUnknownError
 from rowlake.model.following import has_landed
+from rowlake.model.key_index import with_indexes
 from rowlake.model.outcome import Conflict, Landed, Unknown
 from rowlake.model.provenance import noted
 
@@ -139,5 +140,6 @@ def commit_all_or_raise(catalog: HoldingCatalog) -> None:
 
 
 def _locations(change: Change) -> list[str]:
-    tables = (change.added_data, change.added_deletes, change.images)
-    return [location for files in tables for location in files["location"].to_pylist()]
+    data = with_indexes(change.added_data["location"].to_pylist())
+    others = (change.added_deletes, change.images)
+    return data + [place for files in others for place in files["location"].to_pylist()]

@@ -65,6 +65,7 @@ class Plan:
     - `join`: how target rows find source rows: `aligned` (the source is split by the table's
       partitions), `broadcast` (all of it goes to every task), `by position` (Spark finds the rows),
       or `none` (a predicate says which);
+    - `key_index`: how the table's key index was used, or why not; empty without one;
     - `files`: the data files that are not pruned; `files_matched` are those that change;
     - `ran_on`, `spark_jobs`, `spark_tasks`: where the rows were matched (`driver`, `spark`, `driver
       and spark`), which is where the operation runs too, and `ran_on_reason` why.
@@ -77,6 +78,7 @@ class Plan:
     isolation: str
     join: str = "none"
     predicate: str = "true"
+    key_index: str = ""
     source_rows: int | None = None
     files_considered: int = 0
     pruned: tuple[Pruned, ...] = ()
@@ -138,6 +140,7 @@ class Plan:
             f"{head} (at {at}, {self.mode}, {self.isolation})",
             (
                 self._matching(),
+                *([_Node(f"key index: {self.key_index}")] if self.key_index else ()),
                 self._files(),
                 *self._strategies(),
                 self._rows(),

@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.model.key_index import index_location
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
@@ -39,6 +41,7 @@ class Kind(enum.IntEnum):
     MANIFEST_LIST = 4
     STATISTICS = 5
     METADATA = 6
+    KEY_INDEX = 7
 
 
 # Large strings: the locations of some million files do not fit the offsets of small ones.
@@ -105,6 +108,13 @@ def distinct(files: pa.Table) -> pa.Table:
         of = files.filter(pc.equal(files["kind"], kind))
         found.append(of_kind(pa.chunked_array([pc.unique(of["location"])]), Kind(kind)))
     return pa.concat_tables([REACHABLE.empty_table(), *found])
+
+
+def with_key_indexes(files: pa.Table) -> pa.Table:
+    """Return files, and the key indexes that the data files among them may have."""
+    data = files["location"].filter(pc.equal(files["kind"], int(Kind.DATA)))
+    indexes = of_kind([index_location(place) for place in data.to_pylist()], Kind.KEY_INDEX)
+    return pa.concat_tables([files, indexes])
 
 
 def without(files: pa.Table, others: pa.Table) -> pa.Table:

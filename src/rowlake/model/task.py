@@ -15,7 +15,9 @@ from rowlake.secrets import redacted_repr
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from rowlake.model.files import DeleteFile
     from rowlake.model.partition import PartitionSpec
@@ -31,6 +33,16 @@ PARTITION_COLUMN, PARTITION_COLUMN_ID = "_partition", 2147483642
 CHANGE_TYPE_COLUMN, CHANGE_TYPE_COLUMN_ID = "_change_type", 2147483543
 ROW_ID_COLUMN, ROW_ID_COLUMN_ID = "_row_id", 2147483540
 LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID = "_last_updated_sequence_number", 2147483539
+
+
+# The rows of a page in files of tables with a key index: what is read to fetch one row.
+PAGE_ROWS = 2_000
+
+
+def size_of_rows(file_size_in_bytes: int, record_count: int, rows: int) -> int:
+    """Return what reading some rows of a file takes, about: the pages that they are in."""
+    share = rows * PAGE_ROWS / max(record_count, 1)
+    return round(file_size_in_bytes * min(share, 1.0))
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,7 @@ class FileTask:
     A split reads the row groups (stripes, blocks) that start in [start, start + length); see
     `holds` for the first and the last one. `file_size_in_bytes` is what metadata says, a hint.
     `partition` has the file's partition values by partition field id, as Python values.
+    `only` are sorted positions: no other row can match what is looked for.
     """
 
     location: str
@@ -66,6 +79,14 @@ class FileTask:
     deletes: tuple[DeleteFile, ...] = ()
     data_sequence_number: int | None = None
     first_row_id: int | None = None
+    only: NDArray[np.int64] | None = field(default=None, compare=False)
+
+    @property
+    def bytes_to_read(self) -> int:
+        """What reading it takes, about: of some rows, the pages around them."""
+        if self.only is None:
+            return self.file_size_in_bytes
+        return size_of_rows(self.file_size_in_bytes, self.record_count, len(self.only))
 
     def holds(self, offset: int) -> bool:
         """Return whether the row group at an offset is one of this split.

@@ -8,7 +8,7 @@ that are needed. No Python object is made per file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.model.predicate import TRUE, Leaf, Predicate, leaves
+from rowlake.model.task import size_of_rows
 from rowlake.plan.delete_index import Applied, DeleteIndex
 from rowlake.prune.bind import bind
 from rowlake.prune.match import matching_deletes, matching_files
@@ -62,7 +63,8 @@ DELETE_COLUMNS = (
 class FilePlan:
     """The files of a read: `data` by spec, `deletes` as an index; what was looked at, in counts.
 
-    `predicate` is bound. `data` has `FILE_COLUMNS`, and the metrics that pruning needed.
+    `predicate` is bound. `data` has `FILE_COLUMNS`, and the metrics that pruning needed. `rows` are
+    sorted positions by location: of these files no other row can match.
     """
 
     view: TableView
@@ -72,6 +74,7 @@ class FilePlan:
     units_considered: int = 0
     units_pruned: int = 0
     files_considered: int = 0
+    rows: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     @property
     def file_count(self) -> int:
@@ -85,8 +88,21 @@ class FilePlan:
 
     @property
     def size_in_bytes(self) -> int:
-        """The sizes of the data files, added up."""
-        return self._total("file_size_in_bytes")
+        """What is read of the data files: all of them, or the pages of some rows."""
+        total = self._total("file_size_in_bytes")
+        return total - self._unread if self.rows else total
+
+    @property
+    def _unread(self) -> int:
+        """The bytes of files that are passed over, since other rows are wanted."""
+        names = ("location", "file_size_in_bytes", "record_count")
+        unread = 0
+        for table in self.data.values():
+            columns = [table[name].to_pylist() for name in names]
+            for location, size, count in zip(*columns, strict=True):
+                if location in self.rows:
+                    unread += size - size_of_rows(size, count, len(self.rows[location]))
+        return unread
 
     @property
     def record_count(self) -> int:

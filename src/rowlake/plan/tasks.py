@@ -243,6 +243,7 @@ class _FileTasks:
                 self._deletes(applied, row),
                 sequence_number,
                 first_row_id,
+                self._plan.rows.get(location),
             )
 
     def _deletes(self, applied: Applied, row: int) -> tuple[DeleteFile, ...]:

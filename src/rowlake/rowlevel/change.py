@@ -25,10 +25,12 @@ from rowlake.rowlevel.made_columns import validate_made
 from rowlake.rowlevel.new_rows import NewRows
 from rowlake.rowlevel.outcomes import Done
 from rowlake.rowlevel.planning import SETTINGS, Planned, plan_change
+from rowlake.rowlevel.strategy import Mode
 from rowlake.rowlevel.task import OUTCOMES
 from rowlake.rowlevel.tasks import change_tasks, insert_tasks
 from rowlake.storage.files import Storage
 from rowlake.verbs.identity_columns import moved_marks
+from rowlake.verbs.key_index import build_indexes
 from rowlake.verbs.write import skipped_result, view_for_write
 from rowlake.write.kernel import remove_attempt, remove_written
 
@@ -37,9 +39,12 @@ if TYPE_CHECKING:
     from rowlake.model.change import RowCheck
     from rowlake.model.handle import TableHandle
     from rowlake.model.view import TableView
+    from rowlake.rowlevel.key_lookup import Fill
     from rowlake.rowlevel.operation import RowChange
     from rowlake.rowlevel.task import ChangeTask
+    from rowlake.rowlevel.tasks import Placed
     from rowlake.verbs.write import WriteOptions
+    from rowlake.write.key_index import IndexKeys
 
 
 def change_rows(
@@ -114,7 +119,7 @@ class _Run:
 
     def run(self) -> tuple[TableHandle, Result]:
         with self.phases.phase("plan"):
-            planned = self.planned()
+            planned = self.planned(fill=self._fill_index)
         reached(Phase.PLANNED, self.handle)
         with self.phases.phase("write"):
             done = self._with_needed_images(self._done(planned))
@@ -143,9 +148,16 @@ class _Run:
         """True where the commit is needed although no row changes."""
         return self.options.app_batch is not None or bool(self.change.table_properties)
 
-    def planned(self) -> Planned:
+    def planned(self, fill: Fill | None = None) -> Planned:
         """Return what to look at."""
-        return plan_change(self.change, self.view, self.engine, self.options, self.storage)
+        return plan_change(
+            self.change, self.view, self.engine, self.options, self.storage, fill=fill
+        )
+
+    def _fill_index(self, placed: list[Placed], keys: IndexKeys) -> None:
+        """Write the indexes that other engines' files lack: that takes as long as to scan them."""
+        files = [one.file for one in placed]
+        build_indexes(self.handle, self.engine, files, keys, self.options.progress)
 
     # --- running
 
@@ -168,10 +180,12 @@ class _Run:
         return Done.of(pa.concat_tables([first, second]))
 
     def _size_in_bytes(self, planned: Planned) -> int:
-        """Return what the tasks may read: whole data files and all staged rows."""
+        """Return what the tasks may read: data files, or some rows of them, and all staged rows."""
         staged = self.change.staged
         held = 0 if staged is None else _size(staged.rows)
-        return held + sum(one.file.file_size_in_bytes for one in planned.placed)
+        if planned.template.mode is Mode.COPY_ON_WRITE:
+            return held + sum(one.file.file_size_in_bytes for one in planned.placed)
+        return held + sum(one.file.bytes_to_read for one in planned.placed)
 
     def _run_tasks(self, tasks: list[ChangeTask], size_in_bytes: int, kernel: Kernel) -> pa.Table:
         if not tasks:
@@ -275,7 +289,7 @@ class _Run:
             delete_files_added=done.deletes.num_rows,
             delete_files_removed=len(done.replaced_deletes),
             bytes_written=done.bytes_written,
-            bytes_read=done.bytes_read,
+            bytes_read=done.bytes_read + planned.bytes_read,
             files_considered=planned.files.files_considered,
             files_pruned=planned.files_pruned,
             files_matched=len(planned.removed) + len(done.replaced) + len(done.with_deletes),

@@ -40,7 +40,7 @@ from rowlake.verbs.write import committed_result, view_for_write
 from rowlake.write.conform import conform
 from rowlake.write.context import equality_delete_context, write_context
 from rowlake.write.equality_deletes import key_batch, validate_key_column, write_equality_deletes
-from rowlake.write.kernel import remove_attempt, write_batches
+from rowlake.write.kernel import remove_attempt, remove_written, write_batches
 from rowlake.write.partitions import column_at
 from rowlake.write.sort import sort_batches, sort_indices
 
@@ -152,7 +152,7 @@ def _write_changes(
         in_order = _sorted(iter(upserts), order, context)
         written += [pa.Table.from_batches([each]) for each in write_batches(context.data, in_order)]
     except BaseException:
-        storage.delete(written[0]["location"].to_pylist())
+        remove_written(written[0], storage)
         raise
     return pa.concat_tables(written)
 
@@ -334,6 +334,6 @@ def _write_key_sets(
             written.append(write_equality_deletes(contexts, in_order))
     except BaseException:
         for files in written:
-            storage.delete(files["location"].to_pylist())
+            remove_written(files, storage)
         raise
     return pa.concat_tables(written)

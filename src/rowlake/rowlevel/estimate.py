@@ -18,6 +18,7 @@ import pyarrow as pa
 from rowlake.model.merge import Action, When
 from rowlake.model.predicate import leaves
 from rowlake.model.schema import children, field_id
+from rowlake.model.task import size_of_rows
 from rowlake.prune.metrics import map_value
 from rowlake.rowlevel.rows import target_columns
 from rowlake.rowlevel.strategy import Way
@@ -101,7 +102,10 @@ class Estimates:
         row = self._rows.get(file.location)
         if row is None or not self._is_sized[row]:
             return file.file_size_in_bytes
-        return int(sum(self._sizes(number)[row] for number in columns))
+        size = int(sum(self._sizes(number)[row] for number in columns))
+        if file.only is None:
+            return size
+        return size_of_rows(size, file.record_count, len(file.only))
 
     @cached_property
     def _column_sizes(self) -> pa.ChunkedArray:

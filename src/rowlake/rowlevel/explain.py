@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rowlake.model.predicate import Predicate
     from rowlake.model.task import FileTask
     from rowlake.plan.files import FilePlan
+    from rowlake.plan.key_lookup import KeyLookup
     from rowlake.rowlevel.change import Predicted
     from rowlake.rowlevel.operation import RowChange
     from rowlake.verbs.write import WriteOptions
@@ -106,6 +107,7 @@ class _Explanation:
             isolation=self.found.isolation.value,
             join=self._join(),
             predicate=predicate_text(self.predicate),
+            key_index=_index_text(planned.lookup),
             source_rows=None if staged is None else pc.sum(staged.rows["rows"]).as_py() or 0,
             files_considered=planned.files.files_considered,
             pruned=tuple(each for each in self._pruned() if each.files),
@@ -150,8 +152,10 @@ class _Explanation:
             f"no row of theirs can satisfy {predicate_text(self.predicate)}",
         )
         yield Pruned(left - planned.files.file_count, words.AT_RUN_TIME, self._outside())
-        opened = len(planned.placed) + len(planned.removed)
+        by_index = planned.lookup.files_pruned
+        opened = len(planned.placed) + len(planned.removed) + by_index
         yield Pruned(planned.files.file_count - opened, words.AT_RUN_TIME, self._without_source())
+        yield Pruned(by_index, words.AT_RUN_TIME, "their key indexes have none of the keys")
 
     def _outside(self) -> str:
         keys = self.found.planned.source_keys
@@ -201,6 +205,19 @@ class _Explanation:
             is_vector = self.found.view.can.deletion_vectors
             return words.VECTOR if is_vector else words.POSITION_DELETES
         return words.REMOVE if way is Way.REMOVE else words.REWRITE
+
+
+def _index_text(lookup: KeyLookup) -> str:
+    """Return how the key index was used, or why not."""
+    if not lookup.columns:
+        return ""
+    columns = f"({', '.join(lookup.columns)})"
+    if not lookup.is_used:
+        return f"{columns} not used: {lookup.reason}"
+    narrowed, scanned = lookup.files_narrowed, lookup.files_scanned
+    said = [f"{columns} {lookup.keys:,} keys looked up, {lookup.rows:,} rows in {narrowed:,} files"]
+    said += [f"{scanned:,} files without an index are scanned"] if scanned else []
+    return "; ".join(said)
 
 
 def _order(file: PlannedFile) -> tuple[int, int, str]:

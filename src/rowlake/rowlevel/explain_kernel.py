@@ -67,4 +67,5 @@ def _visible(task: ChangeTask, file: FileTask, live: int) -> int:
         return live
     position = Schema(pa.schema([POSITION]))
     context = replace(task.context, projection=position, predicate=None, exact=False)
-    return sum(batch.num_rows for batch in scan_kernel(ScanTask(context, (file,))))
+    whole = replace(file, only=None)
+    return sum(batch.num_rows for batch in scan_kernel(ScanTask(context, (whole,))))

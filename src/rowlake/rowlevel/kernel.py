@@ -225,7 +225,8 @@ def _rewritten(
     deletes = np.array([clause.action is Action.DELETE for clause in task.clauses], np.bool_)
     gone = changes.positions[deletes[changes.clause]]
     updates = changes.of(task, Action.UPDATE)
-    for batch in scan_kernel(ScanTask(context, (file,))):
+    whole = replace(file, only=None)
+    for batch in scan_kernel(ScanTask(context, (whole,))):
         positions = np.asarray(batch.column(len(columns)))
         rows = batch.select(columns.names)
         low, high = np.searchsorted(updates.positions, (positions[0], positions[-1] + 1))

@@ -7,7 +7,7 @@ are not opened; files that lie wholly inside a DELETE's predicate are removed un
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,12 +17,15 @@ from rowlake.errors import InternalError
 from rowlake.model.merge import Action
 from rowlake.model.predicate import TRUE, conjunction
 from rowlake.plan.files import plan_files
+from rowlake.plan.key_lookup import KeyLookup
 from rowlake.prune.bind import bind
 from rowlake.prune.match import must_match
+from rowlake.rowlevel.key_lookup import with_positions
 from rowlake.rowlevel.source_keys import source_keys
 from rowlake.rowlevel.strategy import granularity_of, mode_for
 from rowlake.rowlevel.task import ChangeTask
 from rowlake.rowlevel.tasks import TaskLayout, placed_files
+from rowlake.storage.tally import counting
 from rowlake.verbs.read import scan_context
 from rowlake.write.context import write_context
 from rowlake.write.images import images_context
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from rowlake.model.predicate import Predicate
     from rowlake.model.view import TableView
     from rowlake.plan.files import FilePlan
+    from rowlake.rowlevel.key_lookup import Fill
     from rowlake.rowlevel.operation import RowChange
     from rowlake.rowlevel.tasks import Placed
     from rowlake.storage.files import Storage
@@ -49,7 +53,8 @@ SETTINGS = {"delete": "delete", "update": "update", "merge": "merge", "upsert": 
 class Planned:
     """What an operation will look at: files that may match, files that go unread.
 
-    `source_keys` is what matching target rows satisfy, by the source's keys.
+    `source_keys` is what matching target rows satisfy, by the source's keys. `lookup` says how the
+    table's key index was used, for which `bytes_read` were read.
     """
 
     files: FilePlan
@@ -58,6 +63,8 @@ class Planned:
     removed: Mapping[str, int]
     placed: list[Placed]
     template: ChangeTask
+    lookup: KeyLookup = field(default_factory=KeyLookup)
+    bytes_read: int = 0
 
     @property
     def files_pruned(self) -> int:
@@ -66,9 +73,15 @@ class Planned:
 
 
 def plan_change(
-    change: RowChange, view: TableView, engine: Engine, options: WriteOptions, storage: Storage
+    change: RowChange,
+    view: TableView,
+    engine: Engine,
+    options: WriteOptions,
+    storage: Storage,
+    *,
+    fill: Fill | None = None,
 ) -> Planned:
-    """Return what to look at."""
+    """Return what to look at; `fill` writes indexes of files that lack one."""
     _validate_found(change, view)
     keys = source_keys(change, view.schema, storage)
     wanted = conjunction(change.predicate, keys)
@@ -95,7 +108,9 @@ def plan_change(
     if removed and found and template.images is not None:
         # A commit that shows some of the rows that it changed must show all of them.
         removed, found = {}, placed({})
-    return Planned(files, keys, predicate, removed, found, template)
+    with counting() as read:
+        found, lookup = with_positions(change, view, found, storage, fill)
+    return Planned(files, keys, predicate, removed, found, template, lookup, read.size_in_bytes)
 
 
 def whole_files_of(view: TableView) -> TableView:

@@ -70,7 +70,7 @@ class Placed:
     @property
     def weight(self) -> float:
         """What it costs to read, about, in bytes."""
-        return float(max(self.file.file_size_in_bytes, OPEN_FILE_BYTES))
+        return float(max(self.file.bytes_to_read, OPEN_FILE_BYTES))
 
 
 def placed_files(plan: FilePlan, layout: TaskLayout, template: ChangeTask) -> list[Placed]:
@@ -147,7 +147,7 @@ def _bins(placed: list[Placed], slots: int) -> list[list[Placed]]:
     total = sum(one.weight for one in placed)
     count = task_count(total, SPLIT_BYTES, slots)
     if count == 1:
-        held = sum(one.file.file_size_in_bytes for one in placed)
+        held = sum(one.file.bytes_to_read for one in placed)
         count = max(1, min(slots, len(groups), held // _LEAST_APART_BYTES))
     fair = total / count if count else 0.0
     pieces: list[list[Placed]] = []

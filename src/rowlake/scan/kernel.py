@@ -72,6 +72,9 @@ def _file_batches(
     storage: Storage,
     only: NDArray[np.int64] | None = None,
 ) -> Iterator[pa.RecordBatch]:
+    only = task.only if only is None else only
+    if only is not None and not len(only):
+        return
     deletes = load_deletes(context, task, storage)
     with _opened_data(context, task, storage) as source:
         with reading(task.location):

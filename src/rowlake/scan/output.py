@@ -67,13 +67,17 @@ class Rows:
         num_rows: int,
         mask: NDArray[np.bool_] | None,
         deleted: NDArray[np.bool_] | None,
+        positions: NDArray[np.int64] | None = None,
     ) -> None:
         self._first_row, self._mask, self._deleted = first_row, mask, deleted
+        self._positions = positions
         self._all_rows = num_rows
         self.count = num_rows if mask is None else int(np.count_nonzero(mask))
 
     def positions(self) -> NDArray[np.int64]:
         """Return their positions in the file."""
+        if self._positions is not None:
+            return self._positions if self._mask is None else self._positions[self._mask]
         if self._mask is None:
             return np.arange(self._first_row, self._first_row + self._all_rows, dtype=np.int64)
         return np.flatnonzero(self._mask).astype(np.int64) + self._first_row

@@ -6,6 +6,7 @@ in memory; reading happens on the caller's thread, since tasks already fill the 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,10 +15,12 @@ import pyarrow.parquet as pq
 from rowlake.scan.failures import guarded, reading
 from rowlake.scan.footers import counted, shared_footer
 from rowlake.scan.ids import with_ids
+from rowlake.scan.parquet_pages import PageReader
 from rowlake.scan.prune import may_match
 from rowlake.scan.shape import without_views
 from rowlake.scan.source import Unit
 from rowlake.scan.statistics import RowGroupStatistics
+from rowlake.storage.locations import split
 from rowlake.storage.tally import count_read, is_counting
 
 if TYPE_CHECKING:
@@ -51,8 +54,11 @@ class ParquetSource:
         shares_footer: bool = False,
     ) -> None:
         self.location = location
+        self._dictionaries = bool(dictionaries)
+        self._is_local = split(location).is_local
         with reading(location):
             self._stream = storage.open_input(location)
+            self._identity = (location, self._stream.size(), storage.identity(location))
             self.metadata = self._footer(storage, shared=shares_footer)
             self._file = _parquet_file(self._stream, dictionaries, self.metadata)
             found = pa.schema([without_views(field) for field in self._file.schema_arrow])
@@ -92,6 +98,34 @@ class ParquetSource:
         if self._has_views:
             batches = (_without_views(batch) for batch in batches)
         return guarded(self.location, batches)
+
+    def rows_at(
+        self, units: list[Unit], kept: frozenset[int], positions: NDArray[np.int64]
+    ) -> pa.RecordBatch | None:
+        """Return the rows at sorted positions, all in these row groups: only their pages are read.
+
+        None where whole row groups must be read instead.
+        """
+        if self._has_views or self._dictionaries:
+            return None
+        columns, fields = [], []
+        try:
+            for leaf in sorted(kept):
+                found = self._pages.column(leaf, units, positions, _OPTIONS)
+                field = (
+                    self._file.schema_arrow.field(self._paths[leaf]) if found is not None else None
+                )
+                if found is None or field is None or not found.type.equals(field.type):
+                    return None
+                columns.append(found)
+                fields.append(field)
+        except (ValueError, KeyError, OSError, pa.ArrowException):
+            return None
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+    @cached_property
+    def _pages(self) -> PageReader:
+        return PageReader(self._stream, self.metadata, self._identity, is_local=self._is_local)
 
     def may_match(
         self, units: list[Unit], predicate: Predicate, columns: Columns

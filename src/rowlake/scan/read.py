@@ -21,6 +21,7 @@ from rowlake.model.schema import field_id
 from rowlake.model.task import DELETED_COLUMN_ID, PARTITION_COLUMN_ID
 from rowlake.scan.filter import mask as mask_of
 from rowlake.scan.output import METADATA_IDS, Output, Rows, output_schema, stored_fields
+from rowlake.scan.parquet import ParquetSource
 from rowlake.scan.project import Columns, identity_constants, same_schema
 from rowlake.scan.shape import restricted
 from rowlake.scan.source import in_split
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from rowlake.scan.project import BoundColumns
     from rowlake.scan.source import DataFileSource, Unit
 
+    Numbers = NDArray[np.int64]
+
 # If more than this share of a unit matched, all columns of the next one are read at once.
 _DENSE = 0.5
 _SPARSE = 0.1
@@ -42,11 +45,15 @@ _SPARSE = 0.1
 
 @dataclass(frozen=True)
 class Raw:
-    """Rows as a file has them; `batch` is None where no column of the file is needed."""
+    """Rows as a file has them; `batch` is None where no column of the file is needed.
+
+    `positions` where they do not follow one another.
+    """
 
     batch: pa.RecordBatch | None
     first_row: int
     num_rows: int
+    positions: Numbers | None = None
 
 
 @dataclass(frozen=True)
@@ -69,11 +76,13 @@ class FileScan:
         only: NDArray[np.int64] | None = None,
     ) -> None:
         self._context, self._task, self._source, self._deletes = context, task, source, deletes
-        self._only = only
         self.schema = output_schema(context)
         fields = list(self.schema)
         self._output = Output(fields, task, _type_of(fields, PARTITION_COLUMN_ID))
         self._keeps_deleted = _type_of(fields, DELETED_COLUMN_ID) is not None
+        if only is not None and len(deletes.positions) and not self._keeps_deleted:
+            only = only[~np.isin(only, deletes.positions)]
+        self._only = only
         self._constants = identity_constants(context, task)
         self._stored = self._shared("stored", stored_fields(fields))
         self._tested_fields = _predicate_fields(context)
@@ -88,6 +97,10 @@ class FileScan:
         units = self._units()
         if not units:
             return
+        picked = self._picked(units)
+        if picked is not None:
+            yield from picked
+            return
         late = _late(self)
         current: _Direct | _Late = late or self._direct
         for unit in units:
@@ -99,6 +112,17 @@ class FileScan:
             share = matched / unit.num_rows
             if late is not None and not _SPARSE <= share <= _DENSE:
                 current = self._direct if share > _DENSE else late
+
+    def _picked(self, units: list[Unit]) -> list[pa.RecordBatch] | None:
+        """Return the wanted rows alone, where the file can be read that way."""
+        if self._only is None or not isinstance(self._source, ParquetSource):
+            return None
+        direct = self._direct
+        edges = np.array([(unit.first_row, unit.first_row + unit.num_rows) for unit in units])
+        places = np.searchsorted(self._only, edges)
+        wanted = np.concatenate([self._only[low:high] for low, high in places.tolist()])
+        found = direct.picked(units, wanted)
+        return None if found is None else [each for each in found if each.num_rows]
 
     @cached_property
     def _direct(self) -> _Direct:
@@ -147,6 +171,14 @@ class FileScan:
         if first != end:  # the positions of all that follow would be wrong
             found = unit.num_rows + first - end
             raise ValueError(f"part {unit.index} has {found} rows, the footer says {unit.num_rows}")
+
+    def rows_at(
+        self, units: list[Unit], kept: frozenset[int], positions: Numbers
+    ) -> pa.RecordBatch | None:
+        """Return the rows at some positions; None where the file cannot be read that way."""
+        if not kept or not isinstance(self._source, ParquetSource):
+            return None
+        return self._source.rows_at(units, kept, positions)
 
     def kept(self, leaves: frozenset[int]) -> frozenset[int]:
         """Return the leaves that come when these are read."""
@@ -226,7 +258,7 @@ class _Chooser:
         mask = self._selected(raw, deleted)
         if deleted is not None and not self._keeps_deleted:
             mask = ~deleted if mask is None else mask & ~deleted
-        if self._only is not None:
+        if self._only is not None and raw.positions is None:
             wanted = self._wanted(raw)
             mask = wanted if mask is None else mask & wanted
         if mask is not None and mask.all():
@@ -241,14 +273,21 @@ class _Chooser:
         return mask
 
     def _deleted(self, raw: Raw) -> NDArray[np.bool_] | None:
-        positions = self._deletes.in_range(raw.first_row, raw.num_rows)
-        deleted = None
-        if len(positions):
-            deleted = np.zeros(raw.num_rows, np.bool_)
-            deleted[positions] = True
+        deleted = self._deleted_positions(raw)
         for matcher, columns in zip(self._deletes.matchers, self._keys, strict=True):
             found = matcher.matches(columns.arrays(raw.batch, raw.num_rows))
             deleted = found if deleted is None else deleted | found
+        return deleted
+
+    def _deleted_positions(self, raw: Raw) -> NDArray[np.bool_] | None:
+        if raw.positions is not None:
+            found = np.isin(raw.positions, self._deletes.positions)
+            return found if found.any() else None
+        positions = self._deletes.in_range(raw.first_row, raw.num_rows)
+        if not len(positions):
+            return None
+        deleted = np.zeros(raw.num_rows, np.bool_)
+        deleted[positions] = True
         return deleted
 
     def _selected(self, raw: Raw, deleted: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
@@ -259,7 +298,7 @@ class _Chooser:
         if not len(schema):  # TRUE or FALSE
             batch = pa.RecordBatch.from_arrays([pa.nulls(raw.num_rows)], names=[""])
         else:
-            rows = Rows(raw.first_row, raw.num_rows, None, deleted)
+            rows = Rows(raw.first_row, raw.num_rows, None, deleted, raw.positions)
             arrays = output.arrays(self._columns.arrays(raw.batch, raw.num_rows), rows)
             batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
         return np.asarray(mask_of(batch, predicate))
@@ -273,6 +312,19 @@ class _Direct:
         self._kept = scan.kept(scan.stored.leaves | scan.deciding_leaves)
         self._chooser = scan.chooser(self._kept)
         self._columns = scan.stored.bind(self._kept)
+
+    def picked(self, units: list[Unit], positions: Numbers) -> list[pa.RecordBatch] | None:
+        """Return the output of some rows; None where whole units must be read."""
+        batch = self._scan.rows_at(units, self._kept, positions)
+        if batch is None:
+            return None
+        raw = Raw(batch, 0, len(positions), positions)
+        chosen = self._chooser.choose(raw)
+        rows = Rows(0, raw.num_rows, chosen.mask, chosen.deleted, positions)
+        if not rows.count:
+            return []
+        arrays = self._columns.arrays(raw.batch, rows.count, chosen.mask)
+        return [self._scan.emitted(arrays, rows)]
 
     def batches(self, unit: Unit) -> Iterator[pa.RecordBatch]:
         """Yield a unit's output."""

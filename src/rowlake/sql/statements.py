@@ -342,6 +342,23 @@ class Optimize:
 
 
 @dataclass(frozen=True)
+class CreateIndex:
+    """CREATE INDEX [IF NOT EXISTS] [i] ON t (…); a table has one index, whatever its name."""
+
+    name: Name
+    keys: tuple[Name, ...]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropIndex:
+    """DROP INDEX [IF EXISTS] [i] ON t."""
+
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
 class Vacuum:
     """VACUUM t [RETAIN n HOURS] [DRY RUN]."""
 
@@ -477,6 +494,8 @@ Statement = (
     | Merge
     | Explain
     | Optimize
+    | CreateIndex
+    | DropIndex
     | Vacuum
     | Restore
     | CloneTable

@@ -35,6 +35,7 @@ from rowlake.model.task import (
 )
 from rowlake.model.unified_partition import unified_partition_type
 from rowlake.plan.files import plan_files
+from rowlake.plan.key_lookup import narrowed
 from rowlake.plan.tasks import scan_tasks
 from rowlake.prune.bind import bind, resolve
 from rowlake.scan.kernel import output_schema, scan_kernel
@@ -105,7 +106,7 @@ def planned_view(
     context = replace(scan_context(view, columns), predicate=predicate, exact=exact)
     storage = Storage(view.io_properties)
     plan = plan_files(view, predicate, storage, runner=engine)
-    return Read(view, context, plan)
+    return Read(view, context, narrowed(plan, storage))
 
 
 def scan_context(view: TableView, columns: Sequence[str] | None = None) -> ScanContext:
@@ -180,7 +181,7 @@ def _native_part(read: Read, engine: Engine) -> tuple[Any, FilePlan]:
     )
     if has_metadata or read.context.exact or read.view.name_mapping is not None:
         return None, read.plan
-    if not read.context.projection.arrow:
+    if not read.context.projection.arrow or read.plan.rows:
         return None, read.plan
     clean = {spec_id: _is_clean_parquet(read.plan, spec_id) for spec_id in read.plan.data}
     locations = [

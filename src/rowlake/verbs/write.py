@@ -36,7 +36,7 @@ from rowlake.verbs.made_columns import with_made_columns
 from rowlake.verbs.row_rules import with_rules
 from rowlake.write.context import write_context
 from rowlake.write.distribution import Kind, choose_distribution
-from rowlake.write.kernel import remove_attempt, write_batches
+from rowlake.write.kernel import remove_attempt, remove_written, write_batches
 from rowlake.write.plain import spread_plain, write_plain
 from rowlake.write.spread import KEY_COLUMN, KEYS, SPREAD, spread_batches, write_spread
 
@@ -257,7 +257,7 @@ def write_rows(view: TableView, engine: Engine, rows: Any, options: WriteOptions
     try:
         return RowsWritten(files, moved_marks(files, made.identities, made.view))
     except BaseException:
-        Storage(view.io_properties).delete(files["location"].to_pylist())
+        remove_written(files, Storage(view.io_properties))
         raise
 
 

@@ -20,10 +20,12 @@ from rowlake.model.schema import FIELD_ID, Schema, children, field_id, type_name
 from rowlake.model.task import (
     LAST_UPDATED_COLUMN,
     LAST_UPDATED_COLUMN_ID,
+    PAGE_ROWS,
     ROW_ID_COLUMN,
     ROW_ID_COLUMN_ID,
 )
 from rowlake.secrets import redacted_repr
+from rowlake.write.key_index import index_keys
 from rowlake.write.locations import DataLocations, data_locations
 from rowlake.write.metrics_modes import TRUNCATE_16, MetricsMode, metrics_modes
 from rowlake.write.properties import (
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from rowlake.model.partition import PartitionSpec, SortField, SortOrder
     from rowlake.model.row_rules import RowRule
     from rowlake.model.view import TableView
+    from rowlake.write.key_index import IndexKeys
 
 FORMATS = {"parquet": "PARQUET", "orc": "ORC", "avro": "AVRO"}
 LINEAGE = (
@@ -62,7 +65,8 @@ class WriteContext:
     - `fanout`: keep a file open for every partition; without it input is expected clustered by
       partition, and a partition that comes back opens another file;
     - `buffer_size_in_bytes`: how much fan-out and sorting may hold in memory;
-    - `task_number`: the first part of file names, for people.
+    - `task_number`: the first part of file names, for people;
+    - `index`: the keys of which data files get an index, where they do.
     """
 
     table: str
@@ -87,6 +91,7 @@ class WriteContext:
     task_number: int = 0
     layout: FileLayout = DEFAULT_LAYOUT
     rules: tuple[RowRule, ...] = ()
+    index: IndexKeys | None = None
 
     __repr__ = redacted_repr
 
@@ -112,6 +117,9 @@ def write_context(
     - `properties`: win over the table's.
     """
     merged = {**view.write_properties, **(properties or {})}
+    index = index_keys(view.schema, merged)
+    if index is not None:  # rows are fetched one by one
+        merged.setdefault("write.parquet.page-row-limit", str(PAGE_ROWS))
     schema = _with_lineage(view) if row_lineage else view.schema
     _validate_types(schema)
     order = view.sort_orders.get(view.default_sort_order_id)
@@ -137,6 +145,7 @@ def write_context(
         io_properties=dict(view.io_properties),
         layout=view.layout,
         rules=view.rules,
+        index=index,
     )
 
 

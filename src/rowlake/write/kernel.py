@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rowlake.model.file_layout import operation_mark
+from rowlake.model.key_index import with_indexes
 from rowlake.write.conform import conform
 from rowlake.write.output import TaskFiles
 from rowlake.write.partitions import split_by_partition
@@ -114,4 +115,4 @@ def remove_attempt(context: WriteContext, storage: Storage) -> list[str]:
 
 def remove_written(files: pa.Table, storage: Storage) -> list[str]:
     """Remove written files that no snapshot refers to; return those that could not be removed."""
-    return storage.delete(files.column("location").to_pylist())
+    return storage.delete(with_indexes(files.column("location").to_pylist()))

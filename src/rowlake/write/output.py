@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.codecs.key_hash import family_of
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.transform import hive_path, partition_path
 from rowlake.secrets import cause_without_secrets
@@ -21,6 +22,7 @@ from rowlake.storage.failures import storage_failure
 from rowlake.storage.files import Storage
 from rowlake.write.avro_file import AvroFormat
 from rowlake.write.context import is_stored, stored_schema
+from rowlake.write.key_index import IndexBuilder
 from rowlake.write.orc_file import OrcFormat
 from rowlake.write.parquet_file import FileSummary, ParquetFormat
 
@@ -70,6 +72,8 @@ class TaskFiles:
         self._opened: list[str] = []
         self._streams: dict[str, pa.NativeFile] = {}
         self._rows: list[dict[str, Any]] = []
+        self._indexes: list[str] = []
+        self._index_places = _index_places(context, self.schema, self._places)
 
     def open(self, key: Key, first: list[pa.RecordBatch]) -> OpenFile:
         """Start a file of a partition; `first` is its first row group, written by the caller."""
@@ -77,7 +81,20 @@ class TaskFiles:
         self._opened.append(location)
         stream = self.storage.open_output(location)
         self._streams[location] = stream
-        return OpenFile(self, location, key, self._format.open(stream, first))
+        return OpenFile(self, location, key, self._format.open(stream, first), self._builder())
+
+    def _builder(self) -> Indexing | None:
+        index = self.context.index
+        if index is None or not self._index_places:
+            return None
+        return Indexing(IndexBuilder(index), self._index_places)
+
+    def add_index(self, indexing: Indexing, location: str, summary: FileSummary) -> None:
+        """Write the index of a finished file."""
+        written = indexing.builder.write(
+            location, summary.file_size_in_bytes, summary.record_count, self.storage
+        )
+        self._indexes += [] if written is None else [written]
 
     def _new_location(self, key: Key) -> str:
         context = self.context
@@ -148,7 +165,7 @@ class TaskFiles:
         for stream in self._streams.values():
             with suppress(OSError, pa.ArrowException):  # the file goes away anyway
                 stream.close()
-        left = self.storage.delete(self._opened)
+        left = self.storage.delete([*self._opened, *self._indexes])
         if left and hasattr(error, "add_note"):
             error.add_note(f"Files left behind that no snapshot refers to: {', '.join(left)}")
 
@@ -161,13 +178,42 @@ def _file_metadata(context: WriteContext) -> dict[bytes, bytes] | None:
     return {b"delete-type": b"equality", b"delete-field-ids": ids.encode()}
 
 
+@dataclass(frozen=True)
+class Indexing:
+    """The index of a file being written, and where its key columns are in batches."""
+
+    builder: IndexBuilder
+    places: tuple[int, ...]
+
+    def add(self, batches: list[pa.RecordBatch]) -> None:
+        """Take rows that are written."""
+        for batch in batches:
+            self.builder.add([batch.column(place) for place in self.places])
+
+
+def _index_places(context: WriteContext, stored: pa.Schema, places: list[int]) -> tuple[int, ...]:
+    """Return where files hold the keys of the index; nowhere unless they hold all of them."""
+    if context.index is None or context.content is not Content.DATA:
+        return ()
+    names = context.schema.arrow.names
+    found = [places.index(at) for at in map(names.index, context.index.names) if at in places]
+    families = tuple(family_of(stored.field(at).type) for at in found)
+    return tuple(found) if families == context.index.families else ()
+
+
 class OpenFile:
     """One file being written; storage failures come out as `StorageError`."""
 
     def __init__(
-        self, files: TaskFiles, location: str, key: Key, body: ParquetFile | OrcFile | AvroFile
+        self,
+        files: TaskFiles,
+        location: str,
+        key: Key,
+        body: ParquetFile | OrcFile | AvroFile,
+        indexing: Indexing | None = None,
     ) -> None:
         self._files, self._location, self._key, self._body = files, location, key, body
+        self._indexing = indexing
 
     @property
     def size_in_bytes(self) -> int:
@@ -180,6 +226,8 @@ class OpenFile:
             self._body.write(batches)
         except OSError as error:
             raise self._failure(error) from cause_without_secrets(error, self._secrets)
+        if self._indexing is not None:
+            self._indexing.add(batches)
 
     def close(self) -> None:
         """Finish the file and record it."""
@@ -187,6 +235,8 @@ class OpenFile:
             summary = self._body.close()
         except OSError as error:
             raise self._failure(error) from cause_without_secrets(error, self._secrets)
+        if self._indexing is not None:
+            self._files.add_index(self._indexing, self._location, summary)
         self._files.add(self._location, self._key, summary)
 
     @property

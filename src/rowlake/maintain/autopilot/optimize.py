@@ -9,8 +9,9 @@ writer fails because of it.
 
 from __future__ import annotations
 
+import shlex
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError
@@ -20,7 +21,11 @@ from rowlake.maintain.autopilot.health import health_of
 from rowlake.maintain.autopilot.optimize_steps import Limits, Outcome, run_step
 from rowlake.maintain.autopilot.survey import survey
 from rowlake.maintain.guard import check_outside_transaction
+from rowlake.maintain.key_index import fill_index, missing_indexes
+from rowlake.model.health import count_text
 from rowlake.model.report import Report
+from rowlake.sqltext.lexer import quote
+from rowlake.write.key_index import index_keys
 
 if TYPE_CHECKING:
     from rowlake.engine.spark import Engine
@@ -173,6 +178,7 @@ def optimize(
     run = _Run(handle, engine, budget, Limits(where=where, branch=branch))
     steps = [run.step(step, dry_run=dry_run) for step in chosen]
     steps += [_left_out(each, seen.name) for each in left]
+    steps += run.indexing(dry_run=dry_run)
     before, after = health_of(seen).verdict, None
     if any(each.state == DONE for each in steps):
         run.refresh()
@@ -249,6 +255,31 @@ class _Run:
         self.budget.spent_bytes += outcome.bytes_rewritten
         measure(step, seconds)
         return self._told(step, DONE, why, outcome, seconds)
+
+    def indexing(self, *, dry_run: bool) -> list[OptimizeStep]:
+        """Fill in the key index of files that other engines wrote, where the table has one."""
+        if self.limits.where is not None or self.limits.branch != "main":
+            return []
+        view = self.handle.view()
+        keys = index_keys(view.schema, view.properties)
+        if keys is None:
+            return []
+        missing, _, _ = missing_indexes(view, self.engine, keys)
+        if not missing:
+            return []
+        columns = ", ".join(map(quote, keys.names))
+        told = OptimizeStep(
+            "create_index",
+            PLANNED,
+            f"{count_text(len(missing), 'data file')} without a key index",
+            f"CREATE INDEX ON {view.name} ({columns})",
+            f"rowlake index {shlex.quote(view.name)} {' '.join(map(shlex.quote, keys.names))}",
+        )
+        if dry_run:
+            return [told]
+        self.handle, report = fill_index(self.handle, self.engine)
+        outcome = f"{count_text(report.files_indexed, 'data file')} indexed"
+        return [replace(told, state=DONE, outcome=outcome, seconds=report.seconds, report=report)]
 
     def _outcome(self, step: Step) -> Outcome:
         limits = self.limits.within(self.budget.bytes_left, self.budget.seconds_left)

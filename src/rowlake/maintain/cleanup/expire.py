@@ -21,8 +21,9 @@ from rowlake.errors import InvalidStatementError, shown
 from rowlake.maintain.cleanup.owned import except_locations, split_owned
 from rowlake.maintain.guard import GC_ENABLED, check_outside_transaction, may_delete_files
 from rowlake.model.expiry import Asked, Expiry
+from rowlake.model.key_index import has_index
 from rowlake.model.metadata_change import ExpireSnapshots
-from rowlake.model.reachable import Kind
+from rowlake.model.reachable import Kind, with_key_indexes
 from rowlake.model.report import Report
 from rowlake.storage.ownership import warn_of_foreign
 
@@ -113,7 +114,9 @@ def expire_snapshots(
     before, after, expiry = _dry_run(handle, asked) if dry_run else _committed(handle, asked)
     left = before.format.file_history(before, runner=engine).left_behind(after)
     split = split_owned(left.files, before.format.ownership(before, also_below))
-    left = replace(left, files=split.own)
+    is_indexed = has_index(before.properties) or has_index(after.properties)
+    own = with_key_indexes(split.own) if is_indexed else split.own
+    left = replace(left, files=own)
     warn_of_foreign(before.name, split.named, split.foreign_count)
     failed = [] if dry_run else _delete(left.files, after, engine, max_concurrent_deletes)
     report = _report(expiry, left, failed, names=not stream_results)

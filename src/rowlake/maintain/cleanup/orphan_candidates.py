@@ -19,6 +19,7 @@ from rowlake.maintain.cleanup.identity import Identified, compare, identified
 from rowlake.maintain.cleanup.links import linked_locations
 from rowlake.maintain.cleanup.orphan_places import paths_of
 from rowlake.mirror.referenced import files_of, mirror_of
+from rowlake.model.key_index import data_files_of
 from rowlake.model.reachable import Kind
 from rowlake.storage.locations import folder_location
 
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sieve:
-    """What is left: `files` (a table of `LISTING`), and which of them are named by path only."""
+    """What is left: `files` (a table of `LISTING`), and which of them are named by path only.
+
+    A key index has the identity of its data file: it is needed as long as that is.
+    """
 
     files: pa.Table
     identities: Identified
@@ -96,7 +100,7 @@ class Sieve:
         return replace(
             self,
             files=files,
-            identities=identified(files["location"], self.wanted.equal),
+            identities=identified(data_files_of(files["location"]), self.wanted.equal),
             is_mismatched=np.zeros(files.num_rows, bool),
         )
 
@@ -132,7 +136,7 @@ def sifted(
     files = files.combine_chunks()
     sieve = Sieve(
         files,
-        identified(files["location"], wanted.equal),
+        identified(data_files_of(files["location"]), wanted.equal),
         np.zeros(files.num_rows, bool),
         wanted,
     ).outside(protected)

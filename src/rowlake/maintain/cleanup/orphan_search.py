@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.cleanup.identity import identified
+from rowlake.model.key_index import data_files_of
 from rowlake.storage.listing import LISTING
 from rowlake.times import to_ms
 
@@ -178,7 +179,11 @@ class Hidden:
         return files.filter(pc.invert(self.mask(below)))
 
     def mask(self, below: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-        """Return which paths, each from the slash after the place on, have a hidden name."""
+        """Return which paths, each from the slash after the place on, have a hidden name.
+
+        A key index counts as its data file.
+        """
+        below = data_files_of(below)
         if self._partitions:
             shown = "|".join(map(re.escape, self._partitions))
             below = pc.replace_substring_regex(below, f"/(?:{shown})", "/partition=")

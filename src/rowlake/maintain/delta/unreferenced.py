@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.delta.retained_files import change_files, removed_files, retained_files
+from rowlake.model.key_index import data_files_of
 from rowlake.storage.listing import LISTING
 from rowlake.storage.places import are_below_without_links, parent, place_of
 
@@ -111,6 +112,7 @@ def _among(
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     base = folder.rstrip("/") + "/"
     listed = pc.utf8_slice_codeunits(files["location"], len(base)).cast(pa.large_string())
+    listed = data_files_of(listed)  # a key index is needed as long as its data file is
     known = _relative(named.cast(pa.large_string()), base, follow_links=follow_links)
     return np.asarray(pc.is_in(listed, value_set=known), bool)
 
@@ -158,6 +160,7 @@ def _other_tables(below: pa.ChunkedArray) -> tuple[list[str], bool]:
 
 
 def _are_hidden(below: pa.ChunkedArray, names: tuple[str, ...]) -> pa.ChunkedArray:
+    below = data_files_of(below)
     plain = pc.replace_substring_regex(below, f"/(?:{CHANGES}|{INDEX})/", "/shown/")
     if names:
         shown = "|".join(map(re.escape, names))

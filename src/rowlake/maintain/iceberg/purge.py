@@ -19,7 +19,8 @@ from rowlake.catalog.tables import load_table, purge_table, purges_itself
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.iceberg.reachable import manifests_of, metadata_files, some_at_a_time
 from rowlake.maintain.cleanup.owned import split_owned
-from rowlake.model.reachable import Kind, of_kind
+from rowlake.model.key_index import has_index
+from rowlake.model.reachable import Kind, of_kind, with_key_indexes
 from rowlake.storage.ownership import warn_of_foreign
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def drop_with_files(
     def own_files(found: IcebergHandle) -> Collection[str]:
         split = split_owned(files_of(found), owned)
         warn_of_foreign(found.name, split.named, split.foreign_count)
-        locations: list[str] = pc.unique(split.own["location"]).to_pylist()
+        own = with_key_indexes(split.own) if has_index(found.properties) else split.own
+        locations: list[str] = pc.unique(own["location"]).to_pylist()
         return locations
 
     purge_table(handle, own_files, owned.has_folder)

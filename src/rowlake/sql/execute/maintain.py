@@ -1,4 +1,4 @@
-"""OPTIMIZE, REORG and VACUUM, as Delta's users type them, and ANALYZE TABLE."""
+"""OPTIMIZE, REORG and VACUUM, as Delta's users type them, ANALYZE TABLE and CREATE INDEX."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rowlake.errors import InvalidStatementError
+from rowlake.model.key_index import has_index
 from rowlake.sqltext.lexer import quote_parts
 
 if TYPE_CHECKING:
@@ -14,7 +16,14 @@ if TYPE_CHECKING:
 
     from rowlake.lake import Lake
     from rowlake.maintain.compact.rewrite import RewriteReport
-    from rowlake.sql.statements import AnalyzeTable, Optimize, Reorg, Vacuum
+    from rowlake.sql.statements import (
+        AnalyzeTable,
+        CreateIndex,
+        DropIndex,
+        Optimize,
+        Reorg,
+        Vacuum,
+    )
     from rowlake.table import Table
 
 # Delta's: two small files of a partition are enough, and so is a file with 5 % deleted rows.
@@ -103,6 +112,32 @@ def _sizes(sizes: Sequence[int]) -> dict[str, float | None]:
         "totalFiles": len(sizes),
         "totalSize": sum(sizes),
     }
+
+
+def create_index(_lake: Lake, statement: CreateIndex, table: Table) -> pa.Table:
+    """CREATE INDEX: index new files from now on, and those that exist."""
+    names = [_column(key, table) for key in statement.keys]
+    if statement.if_not_exists and has_index(table.properties):
+        return _indexed(0)
+    return _indexed(table.create_index(names).files_indexed)
+
+
+def drop_index(_lake: Lake, statement: DropIndex, table: Table) -> None:
+    """DROP INDEX."""
+    if not statement.if_exists or has_index(table.properties):
+        table.drop_index()
+
+
+def _column(name: tuple[str, ...], table: Table) -> str:
+    if len(name) > 1:
+        raise InvalidStatementError(
+            f"Cannot index {table.name} by {'.'.join(name)}: a key must be a column, not a field."
+        )
+    return name[0]
+
+
+def _indexed(count: int) -> pa.Table:
+    return pa.table({"files_indexed": pa.array([count], pa.int64())})
 
 
 def vacuum(_lake: Lake, statement: Vacuum, table: Table) -> pa.Table:

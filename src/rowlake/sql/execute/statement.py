@@ -34,7 +34,14 @@ from rowlake.sql.execute.defaults import defaults_of
 from rowlake.sql.execute.foreign import refuse_foreign
 from rowlake.sql.execute.generated import validate_generated
 from rowlake.sql.execute.insert import insert
-from rowlake.sql.execute.maintain import analyze, optimize, reorg, vacuum
+from rowlake.sql.execute.maintain import (
+    analyze,
+    create_index,
+    drop_index,
+    optimize,
+    reorg,
+    vacuum,
+)
 from rowlake.sql.parse.statement import parse
 from rowlake.sql.procedures.call import call, is_foreign
 from rowlake.sql.tables import need_table, new_name
@@ -324,6 +331,8 @@ def _use(lake: Lake, statement: s.Use) -> None:
 _OF_TABLES: dict[type, Callable[[Any, Any, Any], pa.Table | None]] = {
     AlterTable: alter_table,
     s.AnalyzeTable: analyze,
+    s.CreateIndex: create_index,
+    s.DropIndex: drop_index,
     s.DescribeTable: show.describe_table,
     s.DropTable: _drop_table,
     s.Optimize: optimize,

@@ -1,4 +1,4 @@
-"""CREATE, REPLACE and DROP of tables, views and namespaces."""
+"""CREATE, REPLACE and DROP of tables, indexes, views and namespaces."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from rowlake.catalog.formats import path_in
 from rowlake.model.properties import FILE_FORMAT
 from rowlake.secrets import redacted_repr
 from rowlake.sql.parse.delta import parse_clone
+from rowlake.sql.parse.index import parse_create_index, parse_drop_index
 from rowlake.sql.parse.views import SPARK_CATALOG, parse_drop_view, parse_temp_view, parse_view
 from rowlake.sql.statements import (
     CreateNamespace,
@@ -31,11 +32,13 @@ _FILE_FORMATS = ("parquet", "orc", "avro")
 
 
 def parse_create(cursor: Cursor) -> Statement:
-    """CREATE …; what is not a table, a view or a namespace is Spark's."""
+    """CREATE …; what is not a table, an index, a view or a namespace is Spark's."""
     cursor.expect("CREATE")
     replace = cursor.accept("OR", "REPLACE")
     if not replace and cursor.accept_one(*NAMESPACE_WORDS):
         return _create_namespace(cursor)
+    if not replace and cursor.accept("INDEX"):
+        return parse_create_index(cursor)
     is_global = cursor.accept("GLOBAL")
     if cursor.accept_one("TEMPORARY", "TEMP"):
         if not cursor.accept("VIEW"):
@@ -244,7 +247,7 @@ def _create_namespace(cursor: Cursor) -> Statement:
 
 
 def parse_drop(cursor: Cursor) -> Statement:
-    """DROP TABLE | VIEW | NAMESPACE; the rest is Spark's."""
+    """DROP TABLE | INDEX | VIEW | NAMESPACE; the rest is Spark's."""
     cursor.expect("DROP")
     if cursor.accept_one(*NAMESPACE_WORDS):
         if_exists = cursor.if_exists()
@@ -252,6 +255,8 @@ def parse_drop(cursor: Cursor) -> Statement:
         cascade = cursor.accept_one("RESTRICT", "CASCADE") == "CASCADE"
         cursor.expect_end()
         return DropNamespace(name, if_exists, cascade)
+    if cursor.accept("INDEX"):
+        return parse_drop_index(cursor)
     if cursor.accept("VIEW"):
         return parse_drop_view(cursor)
     if not cursor.accept("TABLE"):

@@ -1,0 +1,99 @@
+"""Key indexes of the data files that are written, and of those that exist already.
+
+Comes in: batches of a data file, in the order of its rows. Goes out: its index file
+(`rowlake.codecs.key_index`) beside it. An index is never needed: one that cannot be written is
+left out, and its file is scanned.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rowlake.codecs.key_hash import family_of, hash_keys
+from rowlake.codecs.key_index import MOST_ROWS, IndexedFile, encode
+from rowlake.errors import StorageError
+from rowlake.model.key_index import (
+    LEAST_ROWS,
+    LEAST_ROWS_PROPERTY,
+    index_location,
+    key_names,
+)
+from rowlake.model.properties import whole_number
+from rowlake.model.schema import field_id
+from rowlake.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from rowlake.model.schema import Schema
+    from rowlake.storage.files import Storage
+
+
+@dataclass(frozen=True)
+class IndexKeys:
+    """The keys of a table's index: columns, in their order, and the families of their types.
+
+    Files of fewer than `least_rows` rows have no index.
+    """
+
+    names: tuple[str, ...]
+    field_ids: tuple[int, ...]
+    families: tuple[str, ...]
+    least_rows: int = LEAST_ROWS
+
+    def is_for(self, record_count: int) -> bool:
+        """Return whether files of so many rows have an index."""
+        return self.least_rows <= record_count <= MOST_ROWS
+
+
+def index_keys(schema: Schema, properties: Mapping[str, str]) -> IndexKeys | None:
+    """Return the keys of a table's index; None without one, or where a column is gone."""
+    names = key_names(properties)
+    if not names or not set(names) <= set(schema.arrow.names):
+        return None
+    fields = [schema.arrow.field(name) for name in names]
+    families = [family_of(field.type) for field in fields]
+    ids = [field_id(field) for field in fields]
+    if None in families or None in ids:
+        return None
+    return IndexKeys(
+        names,
+        tuple(each for each in ids if each is not None),
+        tuple(each for each in families if each is not None),
+        whole_number(properties, LEAST_ROWS_PROPERTY, LEAST_ROWS, least=1),
+    )
+
+
+class IndexBuilder:
+    """The index of one file, while its rows go by; holds 8 bytes per row."""
+
+    def __init__(self, keys: IndexKeys) -> None:
+        self._keys = keys
+        self._hashes: list[NDArray[np.uint64]] = []
+
+    def add(self, columns: Sequence[pa.Array]) -> None:
+        """Take the key columns of the next rows."""
+        self._hashes.append(hash_keys(columns))
+
+    def write(
+        self, location: str, file_size_in_bytes: int, record_count: int, storage: Storage
+    ) -> str | None:
+        """Write the index of a finished data file; return its location, None without one."""
+        hashes = np.concatenate([np.empty(0, np.uint64), *self._hashes])
+        if len(hashes) != record_count or not self._keys.is_for(record_count):
+            return None
+        file = IndexedFile(
+            location, file_size_in_bytes, record_count, self._keys.field_ids, self._keys.families
+        )
+        place = index_location(location)
+        with suppress(StorageError):
+            storage.write(place, encode(file, hashes, created_by=f"rowlake {__version__}"))
+            return place
+        return None
