@@ -11,7 +11,7 @@ help:
 	@echo "setup   create $(VENV) with everything for development (and Java, if none is installed)"
 	@echo "demo    run a short tour on an embedded lake"
 	@echo "test    run all tests"
-	@echo "test-integrations  run the tests of the page in Chromium, in an environment of their own"
+	@echo "test-integrations  run what needs environments of its own: the page in Chromium, notebooks, the docs' site"
 	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--format delta --seed 7\" (see tools/fuzz.py)"
 	@echo "streams-long  replay 2,000 change feeds, kill streams 100 times, follow 100,000 changes of PostgreSQL"
 	@echo "hostile mutate table files 1,000 times and read them; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
@@ -21,7 +21,7 @@ help:
 	@echo "format  format and fix with ruff"
 	@echo "bench   compare with other engines; ARGS=\"...\" selects cases (see bench/)"
 	@echo "bench-smoke  compare counts of files, bytes, jobs and shuffles with bench/expected.json"
-	@echo "docs    regenerate docs/spec-map.md and docs/concurrency.md"
+	@echo "docs    regenerate the pages of docs/ that come from the code, build the site in build/site"
 	@echo "dist    build a wheel in dist/"
 	@echo "lock    update the pinned dependencies in requirements/dev.lock"
 	@echo "clean   remove everything the targets created"
@@ -40,6 +40,8 @@ test: $(STAMP)
 
 test-integrations: $(STAMP)
 	@$(BIN)/python tools/browser_tests.py $(ARGS)
+	@$(BIN)/python tools/notebook_tests.py
+	@$(BIN)/python tools/docs_site.py
 
 fuzz: $(STAMP)
 	@$(BIN)/python tools/fuzz.py $(ARGS)
@@ -78,6 +80,8 @@ bench-smoke: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python tools/spec_map.py
 	$(BIN)/python tools/matrix.py --page
+	$(BIN)/python tools/reference_pages.py
+	$(BIN)/python tools/docs_site.py
 
 dist: $(STAMP)
 	$(BIN)/uv build -q --wheel --no-build-isolation --python $(BIN)/python -o dist .

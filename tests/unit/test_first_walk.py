@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rowlake.errors import InvalidStatementError
+from rowlake.engine.datasource import RowlakeSource
+from rowlake.engine.sealed_errors import DRIVER_SEAL
+from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 from rowlake.query.relation import OPTIONS, relation_of
 from rowlake.stream import source_options
 from tests.lakes import make_lake
@@ -59,3 +61,9 @@ def test_an_unknown_option_of_a_read_is_refused(lake):
 def test_options_of_streams_are_known():
     names = {value for key, value in vars(source_options).items() if key.isupper()}
     assert names - {"earliest", "latest"} <= set(OPTIONS)
+
+
+def test_a_write_through_the_data_source_says_how_to_write():
+    source = type("Source", (RowlakeSource,), {"seal": DRIVER_SEAL})({})
+    with pytest.raises(UnsupportedFeatureError, match=r"rowlake\.attach"):
+        source.writer(None, False)

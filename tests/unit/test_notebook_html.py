@@ -85,7 +85,7 @@ def test_a_table_that_cannot_be_read_does_not_hide_the_others(lake, monkeypatch)
 
 def test_a_table_shows_its_columns_and_partitioning(table):
     shown = page(table._repr_html_())
-    for text in ("shop.sales", "<b>name</b>", "string", "identity(id)", "1 rows"):
+    for text in ("shop.sales", "<b>name</b>", "string", "identity(id)", "1 row"):
         assert text in shown.text
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import datasource as api
 from rowlake.engine.present import Presenter
 from rowlake.engine.sealed_errors import DRIVER_SEAL, Seal, signed
 from rowlake.engine.types import has_time_type, spark_schema
-from rowlake.errors import RowlakeError
+from rowlake.errors import RowlakeError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -92,6 +92,16 @@ class RowlakeSource(api.DataSource):  # type: ignore[misc]
         """Return a reader of what lands in the table."""
         return StreamReader(
             type(self).planner, dict(self.options), self.seal, has_time=self.has_time
+        )
+
+    def writer(self, schema: Any, overwrite: bool) -> Any:  # noqa: ARG002 - writes nothing
+        """Say how rows are written: Spark would hand them over without the table's rules."""
+        raise signed(
+            UnsupportedFeatureError(
+                'df.write.format("rowlake") needs an attached session: call rowlake.attach(spark) '
+                'first, or write with df.writeTo there, or with lake.table("ns.t").append(df).'
+            ),
+            self.seal,
         )
 
     def _has_changes(self) -> bool:

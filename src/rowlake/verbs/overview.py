@@ -52,7 +52,7 @@ def table_html(handle: TableHandle) -> str:
     """Return a table for a notebook: what it is, its columns, its partitioning."""
     view, found = handle.view(), overview_of(handle)
     schema, spec = table_schema(view.schema), table_spec(view)
-    counts = [_counted(found.rows, "rows"), _counted(found.files, "data files")]
+    counts = [_counted(found.rows, "row"), _counted(found.files, "data file")]
     below = [f"{found.format} v{found.format_version}", *filter(None, counts)]
     below.append(f"changed {when(found.last_updated_ms)}")
     parted = ", ".join(
@@ -97,4 +97,4 @@ def _table_row(catalog: Any, name: str) -> list[str]:
 
 
 def _counted(number: int | None, noun: str) -> str:
-    return "" if number is None else f"{number:,} {noun}"
+    return "" if number is None else count_text(number, noun)

@@ -162,6 +162,23 @@ _BY_COLUMN: dict[str, Rule] = {
 }
 
 
+def known_properties() -> list[tuple[str, str]]:
+    """Return the properties whose values are checked, with what they take, for the docs."""
+    named = {**_RULES, f"{METRICS}default": _BY_COLUMN[f"{METRICS}column."]}
+    named |= {f"{start}<column>": rule for start, rule in _BY_COLUMN.items()}
+    return [(name, _kind(name, rule)) for name, rule in sorted(named.items())]
+
+
+def _kind(name: str, rule: Rule) -> str:
+    """Return what a rule takes, as it says itself when it refuses a value."""
+    try:
+        rule({name: "?"}, name)
+    except InvalidStatementError as error:
+        _, expected, words = str(error).partition("expected ")
+        return words.partition(". ")[0].rstrip(".") if expected else "see the message"
+    return "text"
+
+
 def validate_settable(properties: Mapping[str, str]) -> None:
     """Refuse reserved properties, and values that no reader or writer understands."""
     given = {str(key): str(value) for key, value in properties.items()}
