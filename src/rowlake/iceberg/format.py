@@ -15,7 +15,7 @@ from rowlake.model import app_batch
 from rowlake.model.mirror import MIRROR_OF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -235,6 +235,10 @@ class IcebergFormat:
         return handle.properties.get(name_mapping.NAME_MAPPING) or name_mapping.default_mapping(
             _own(handle)
         )
+
+    def property_facts(self, handle: TableHandle) -> Mapping[str, str]:
+        """Return the format version."""
+        return {"format-version": str(handle.format_version)}
 
     def metadata_table(
         self,
