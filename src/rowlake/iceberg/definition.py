@@ -16,7 +16,12 @@ from rowlake.iceberg.schema import (
     schema_from_iceberg,
     schema_from_json,
 )
-from rowlake.model.column_rules import GENERATED_KEY, IDENTITY_KEY
+from rowlake.model.column_rules import (
+    DEFAULT_KEY,
+    GENERATED_KEY,
+    IDENTITY_KEY,
+    WRITE_DEFAULT_KEY,
+)
 from rowlake.model.reserved_columns import validate_column_name
 
 if TYPE_CHECKING:
@@ -69,6 +74,12 @@ def _refuse_made_columns(schema: Mapping[str, Any]) -> None:
             raise UnsupportedFeatureError(
                 f"Cannot make column {one['name']}: Iceberg tables have no generated columns and "
                 "no identity columns."
+            )
+        if DEFAULT_KEY in one and WRITE_DEFAULT_KEY not in one:
+            raise UnsupportedFeatureError(
+                f"Cannot make column {one['name']}: its default {one[DEFAULT_KEY]} is no plain "
+                "literal, so that Spark must evaluate it. Create the table with CREATE TABLE "
+                "(lake.sql)."
             )
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from rowlake.errors import InvalidStatementError
 from rowlake.model.table_schema import FieldType, TableField, TableSchema
 from rowlake.sqltext.cursor import Cursor
+from rowlake.sqltext.default_values import literal_defaults
 from rowlake.sqltext.schema_json import schema_json
 from rowlake.sqltext.spark_types import columns_of
 from rowlake.sqltext.types import Field, parse_type, take_field_rest
@@ -25,7 +26,8 @@ from rowlake.sqltext.types import Field, parse_type, take_field_rest
 def schema_of(given: Any) -> Any:
     """Return a schema as a table definition takes it; what is none passes, to be refused there."""
     if isinstance(given, str):
-        return schema_json(_columns_in(given))
+        columns = _columns_in(given)
+        return schema_json(columns, literal_defaults(columns))
     if isinstance(given, Mapping):
         return given if _is_json(given) else _of_names(given)
     if isinstance(given, TableSchema):

@@ -1,56 +1,38 @@
 """Default values: the text of an SQL expression to a Python value of a column's type, and to JSON.
 
-Literals are read here; any other constant expression is evaluated by Spark once, as the statement
-that defines it runs.
+Literals are read by `rowlake.sqltext.default_values`; any other constant expression is evaluated by
+Spark once, as the statement that defines it runs.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
-import uuid
 from typing import TYPE_CHECKING, Any
 
-from rowlake.errors import InvalidStatementError
 from rowlake.query.refusals import told_plainly
-from rowlake.sqltext.lexer import Lexer
-from rowlake.sqltext.literals import Literal, instant, literal_of, parse_moment
-from rowlake.sqltext.types import Field, Primitive, Struct, Type, spark_text
+from rowlake.sqltext.default_values import ZONED, coerced, json_value, literal_in, with_defaults
+from rowlake.sqltext.literals import Literal
+from rowlake.sqltext.types import Field, Primitive, Type, spark_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rowlake.lake import Lake
     from rowlake.sqltext.names import Name
+
+_TEXTUAL = ("uuid", "time", "timestamp_ns", "timestamptz_ns")
 
 
 def defaults_of(lake: Lake, columns: tuple[Field, ...]) -> dict[Name, Any]:
     """Return the defaults of columns by path, in the spec's JSON single-value form (Appendix D)."""
     found = {}
-    for path, field in _with_defaults(columns, ()):
+    for path, field in with_defaults(columns):
         value = default_value(lake, field.default or "NULL", field.type)
-        if value is not None:
-            found[path] = json_value(value, field.type)
+        found[path] = None if value is None else json_value(value, field.type)
     return found
-
-
-def _with_defaults(fields: tuple[Field, ...], above: Name) -> Iterator[tuple[Name, Field]]:
-    for field in fields:
-        path = (*above, field.name)
-        if field.default is not None:
-            yield path, field
-        if isinstance(field.type, Struct):
-            yield from _with_defaults(field.type.fields, path)
 
 
 def default_value(lake: Lake, text: str, kind: Type) -> Any:
     """Return the value of an expression as a Python value of a type; None for NULL."""
-    if not isinstance(kind, Primitive):
-        if text.strip().upper() == "NULL":
-            return None
-        raise InvalidStatementError(f"DEFAULT {text}: a nested column can only default to NULL.")
-    literal = literal_of(Lexer(text).all()[:-1], {})
-    if literal is not None and literal.kind == "null":
+    literal = literal_in(text, kind)
+    if not isinstance(kind, Primitive) or (literal is not None and literal.kind == "null"):
         return None
     zone = "UTC" if literal is None else None
     if literal is None:
@@ -62,89 +44,6 @@ def default_value(lake: Lake, text: str, kind: Type) -> Any:
             return None
         literal = Literal("string", row[0])
         zone = lake.spark.conf.get("spark.sql.session.timeZone")
-    elif kind.name in ("timestamptz", "timestamptz_ns"):
+    elif kind.name in ZONED:
         zone = lake.spark.conf.get("spark.sql.session.timeZone")
-    return _coerced(literal, kind.name, text, zone)
-
-
-_TEXTUAL = ("uuid", "time", "timestamp_ns", "timestamptz_ns")
-
-
-def _coerced(literal: Literal, name: str, text: str, zone: str | None) -> Any:
-    convert = _CONVERTERS.get(name.partition("(")[0].partition("[")[0])
-    try:
-        found = convert(literal.value, zone) if convert else None
-    except (ValueError, TypeError, decimal.InvalidOperation, AttributeError):
-        found = None
-    if found is None:
-        raise InvalidStatementError(f"DEFAULT {text} is not a value of type {name}.")
-    if name.startswith("decimal"):
-        scale = int(name.rstrip(")").partition(",")[2])
-        return found.quantize(decimal.Decimal(1).scaleb(-scale))
-    return found
-
-
-def _boolean(value: Any, _: str | None) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    return {"true": True, "false": False}.get(str(value).lower())
-
-
-def _whole(value: Any, _: str | None) -> int:
-    if isinstance(value, bool) or int(value) != decimal.Decimal(str(value)):
-        raise ValueError(value)
-    return int(value)
-
-
-def _moment(value: Any, zone: str | None, *, zoned: bool) -> dt.datetime | None:
-    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-        value = dt.datetime(value.year, value.month, value.day)
-    found = parse_moment(value) if isinstance(value, str) else value
-    if found is None or not zoned:
-        return found if found is None or found.tzinfo is None else None
-    return instant(found, zone)
-
-
-def _day(value: Any, _: str | None) -> dt.date | None:
-    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-        return value
-    return dt.date.fromisoformat(value) if isinstance(value, str) else None
-
-
-def _bytes(value: Any, _: str | None) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
-
-
-_CONVERTERS: dict[str, Callable[[Any, str | None], Any]] = {
-    "boolean": _boolean,
-    "int": _whole,
-    "long": _whole,
-    "float": lambda value, _: float(value),
-    "double": lambda value, _: float(value),
-    "decimal": lambda value, _: decimal.Decimal(str(value)),
-    "string": lambda value, _: value if isinstance(value, str) else str(value),
-    "uuid": lambda value, _: uuid.UUID(value),
-    "date": _day,
-    "time": lambda value, _: dt.time.fromisoformat(value),
-    "timestamp": lambda value, zone: _moment(value, zone, zoned=False),
-    "timestamp_ns": lambda value, zone: _moment(value, zone, zoned=False),
-    "timestamptz": lambda value, zone: _moment(value, zone, zoned=True),
-    "timestamptz_ns": lambda value, zone: _moment(value, zone, zoned=True),
-    "binary": _bytes,
-    "fixed": _bytes,
-}
-
-
-def json_value(value: Any, kind: Type) -> Any:
-    """Return a value in the spec's JSON single-value form."""
-    if isinstance(value, dt.datetime):
-        text = value.replace(tzinfo=None).isoformat(timespec="microseconds")
-        nanos = "000" if isinstance(kind, Primitive) and kind.name.endswith("_ns") else ""
-        return text + nanos + ("+00:00" if value.tzinfo else "")
-    if isinstance(value, dt.time):
-        return value.isoformat(timespec="microseconds")
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, (dt.date, decimal.Decimal, uuid.UUID)):
-        return str(value)
-    return value
+    return coerced(literal, kind.name, text, zone)
