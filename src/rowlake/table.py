@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from rowlake.stream import feed
     from rowlake.stream import sink as batches
     from rowlake.verbs import alter, branches, cherry_pick, ingest, inspect, read, wap, write
-else:  # loaded at their first use: a look at a table needs few of them
+else:  # loaded at their first use: most statements need few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (auto,) = deferred("rowlake.maintain.autopilot", "auto")
     (mirroring,) = deferred("rowlake.mirror", "verb")

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
     from rowlake.storage.ownership import Ownership
-else:  # loaded at their first use: a look at a table needs few of them
+else:  # loaded at their first use: most statements need few of them
     alter, batches, create, evolve, features, history, listing, load, metadata_tables = deferred(
         "rowlake.delta", "alter batches create evolve features history listing load metadata_tables"
     )

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
     from rowlake.storage.ownership import Ownership
-else:  # loaded at their first use: a look at a table needs few of them
+else:  # loaded at their first use: most statements need few of them
     catalog_commit, ownership, tables, transaction = deferred(
         "rowlake.catalog", "commit ownership tables transaction"
     )
