@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         wap,
         write,
     )
-else:  # loaded at their first use: a look at a table needs few of them
+else:  # loaded at their first use: most statements need few of them
     (commit,) = deferred("rowlake.commit", "metadata")
     (auto,) = deferred("rowlake.maintain.autopilot", "auto")
     (mirroring,) = deferred("rowlake.mirror", "verb")

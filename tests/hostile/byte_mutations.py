@@ -178,7 +178,7 @@ def _after_loss(kind: str) -> Verdict:
 def _after_swap(kind: str, name: str) -> Verdict:
     if kind in _NEVER_READ:
         return Verdict.SAME
-    if kind == "checksum":
+    if kind in ("checksum", "delta vectors"):  # one of an older version, perhaps
         return Verdict.SAME_OR_ERROR
     if kind == "commit":
         return Verdict.ANY  # no actions, or those of another version

@@ -30,7 +30,7 @@ from tests.memory_format.handle import MemoryHandle
 from tests.memory_format.inspection import metadata_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rowlake.model.change import Change
     from rowlake.model.expiry import Asked, Expiry
@@ -148,6 +148,10 @@ class MemoryFormat:
     def commit_of(self, handle: TableHandle, snapshot_id: int) -> LandedCommit:
         snapshot = _known(_own(handle), snapshot_id)
         return LandedCommit(snapshot, _own(handle).table.files[snapshot_id].actions.__getitem__)
+
+    def property_facts(self, handle: TableHandle) -> Mapping[str, str]:
+        """Return the format version."""
+        return {"format-version": str(handle.format_version)}
 
     def metadata_table(
         self,

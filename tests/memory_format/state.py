@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rowlake.errors import CorruptTableError, InvalidStatementError, TableNotFoundError
+from rowlake.iceberg.capabilities import capabilities_of
 from rowlake.model.format import Capabilities, FileAction
 from rowlake.model.handle import MAIN
 from rowlake.model.names import quoted
@@ -28,10 +29,19 @@ if TYPE_CHECKING:
 Files = Mapping[int, "pa.Table"]
 
 FLAVOURS = {
-    1: Capabilities(position_deletes=False, equality_deletes=False, sequence_numbers=False),
-    2: Capabilities(),
+    1: Capabilities(
+        position_deletes=False,
+        equality_deletes=False,
+        sequence_numbers=False,
+        refusals=capabilities_of(1).refusals,
+    ),
+    2: Capabilities(refusals=capabilities_of(2).refusals),
     3: Capabilities(
-        position_deletes=False, deletion_vectors=True, row_ids=True, column_defaults=True
+        position_deletes=False,
+        deletion_vectors=True,
+        row_ids=True,
+        column_defaults=True,
+        refusals=capabilities_of(3).refusals,
     ),
 }
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.handle import IcebergHandle
 
-# When a commit's outcome is unknown, the table is looked at after so many seconds each.
+# Seconds to wait before each check of a table whose commit has an unknown outcome.
 LOOKS = (0.0, 0.5, 2.0)
 
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from rowlake.catalog.versions import Version
     from rowlake.storage import places
-else:  # loaded at its first use: a look at a table compares no places
+else:  # loaded at its first use: loading a table compares no places
     (places,) = deferred("rowlake.storage", "places")
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rowlake.model.metadata_change import TableDefinition
     from rowlake.model.names import Identifier, Name
     from rowlake.storage import places
-else:  # loaded at its first use: a look at a table compares no places
+else:  # loaded at its first use: loading a table compares no places
     (places,) = deferred("rowlake.storage", "places")
 
 FORMATS = {ICEBERG.name: ICEBERG, DELTA.name: DELTA}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HINT = "version-hint.text"
 _FILE = re.compile(r"v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _ENDINGS = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
-# So many versions after the hint are looked for one by one before the folder is listed.
+# How many versions after the hint are tried one by one before the folder is listed.
 _PROBES = 16
 _MOST_DIGITS = 18  # of a version; more are garbage
 

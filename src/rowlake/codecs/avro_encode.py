@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DECIMAL_BYTES = 16
 # On entries of manifests higher levels gain a percent and cost several times as much.
 DEFLATE_LEVEL = 2
-# So many numbers are encoded one by one before NumPy has looked at them.
+# Up to this many numbers are encoded one by one: NumPy takes longer to start.
 _FEW = 8
 _NULL_BRANCH, _VALUE_BRANCH = b"\x00", b"\x02"
 

@@ -35,12 +35,12 @@ class RetryPolicy:
     total_timeout_ms: int = 1_800_000
 
     def wait_s(self, attempt: int) -> float:
-        """Return how long to wait after so many failures: exponential, jittered."""
+        """Return how long to wait after this many failures: exponential, jittered."""
         ceiling = min(self.max_wait_ms, self.min_wait_ms * 2**attempt)
         return float(random.uniform(0.5, 1.0) * ceiling / 1000)
 
     def loss_wait_s(self, losses: int) -> float:
-        """Return how long to wait after so many losses in a row: short, and anything down to 0.
+        """Return how long to wait after consecutive lost races: short, and anything down to 0.
 
         Losers that come back at times of their own do not meet again. Who has lost a few times
         steps back; who has lost more often than that comes back at once, so that the oldest

@@ -13,6 +13,15 @@ if TYPE_CHECKING:
 ENABLE_VECTORS = "delta.enableDeletionVectors"
 
 
+_NO_VECTORS = f"needs deletion vectors: set the table property {ENABLE_VECTORS}"
+_REFUSALS = {
+    "position": "is not for Delta tables, whose deleted rows are in deletion vectors. Leave it out",
+    "equality": "is not for Delta tables, which have no equality deletes. Leave it out",
+    "vector": f"{_NO_VECTORS}, or leave it out",
+    "merge-on-read": f"{_NO_VECTORS}, or use copy-on-write",
+}
+
+
 def capabilities_of(metadata: Metadata) -> Capabilities:
     """Return what a table may hold: vectors may be written only where its property says so."""
     return Capabilities(
@@ -30,4 +39,5 @@ def capabilities_of(metadata: Metadata) -> Capabilities:
         existing_files=False,
         snapshot_expiry=False,
         column_ids=metadata.column_mapping != "none",
+        refusals=_REFUSALS,
     )

@@ -176,7 +176,7 @@ class _Writer:
 
 
 def _grouped(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[list[pa.RecordBatch]]:
-    """Yield batches in groups of at least so many rows."""
+    """Yield batches in groups of at least this many rows."""
     group: list[pa.RecordBatch] = []
     for batch in batches:
         group.append(batch)

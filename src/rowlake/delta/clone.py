@@ -132,7 +132,7 @@ def _copy_of(location: str, source: str, folder: str) -> str:
 def located(cloned: Cloned, folder: str, copies: Mapping[str, str]) -> pa.Table:
     """Return the files of a clone where they are: at their copies, else where the source has them.
 
-    Vectors in files are described anew, by the paths that readers of the clone can follow.
+    Descriptors of vectors in files get paths that readers of the clone can follow.
     """
     files = cloned.files
     places = [copies.get(one, one) for one in files["location"].to_pylist()]

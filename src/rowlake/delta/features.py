@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rowlake.delta.metadata import Metadata
 
-FEATURE_PREFIX = "delta.feature."
+FEATURE_PREFIX, SUPPORTED = "delta.feature.", "supported"
 READER_VERSION, WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
 # Listed by mirrors alone, so that nobody else writes them (`rowlake.delta.mirror`).
 MIRROR_FEATURE = "rowlakeMirror"
@@ -232,6 +232,15 @@ def implied_features(protocol: Protocol) -> set[str]:
     if protocol.writer_version < FEATURES_WRITER:
         found |= {one for one, at in _LEGACY_WRITER.items() if at <= protocol.writer_version}
     return found
+
+
+def property_facts(protocol: Protocol) -> dict[str, str]:
+    """Return versions and features as the properties that ask for them."""
+    versions = {
+        READER_VERSION: str(protocol.reader_version),
+        WRITER_VERSION: str(protocol.writer_version),
+    }
+    return versions | {f"{FEATURE_PREFIX}{name}": SUPPORTED for name in protocol.features}
 
 
 def validate_writable(protocol: Protocol, metadata: Metadata, table: str) -> None:

@@ -11,7 +11,7 @@ from rowlake.model.handle import MAIN
 from rowlake.model.health import MetadataFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         batches,
         create,
         evolve,
+        features,
         history,
         listing,
         load,
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
     from rowlake.storage.ownership import Ownership
-else:  # loaded at their first use: a look at a table needs few of them
-    alter, batches, create, evolve, history, listing, load, metadata_tables = deferred(
-        "rowlake.delta", "alter batches create evolve history listing load metadata_tables"
+else:  # loaded at their first use: most statements need few of them
+    alter, batches, create, evolve, features, history, listing, load, metadata_tables = deferred(
+        "rowlake.delta", "alter batches create evolve features history listing load metadata_tables"
     )
     mirror, new_version, producer, swapping, views, writable = deferred(
         "rowlake.delta", "mirror new_version producer swap view writable"
@@ -228,6 +229,10 @@ class DeltaFormat:
         """Return the mapping of the names in files to field ids."""
         mapping = handle.view().name_mapping
         return "[]" if mapping is None else mapping.text
+
+    def property_facts(self, handle: TableHandle) -> Mapping[str, str]:
+        """Return the versions and features of the protocol, as Delta on Spark shows them."""
+        return features.property_facts(_own(handle).state.protocol)
 
     def metadata_table(
         self,

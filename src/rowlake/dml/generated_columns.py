@@ -1,4 +1,4 @@
-"""Generated columns of rows that a statement changes: which are made anew, and from what.
+"""Generated columns of rows that a statement changes: which are computed again, and from what.
 
 A statement that sets a column which an expression reads makes the generated column too, from the
 new values; one that sets the generated column itself has its value checked. Spark does both after

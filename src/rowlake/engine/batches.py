@@ -35,7 +35,7 @@ _active: WeakKeyDictionary[Any, tuple[int, dict[str, str | None]]] = WeakKeyDict
 def bounded_by_rows(spark: SparkSession, schema: Any) -> Iterator[None]:
     """Let rows of this Spark schema go to Python in batches of `MOST_ROWS`, whatever their bytes.
 
-    Other jobs of the session that start meanwhile get the same batches; results never differ.
+    Other jobs of the session that start in between get the same batches; results never differ.
     """
     taken = not _has_unbounded(schema.jsonValue()) and _enter(spark)
     try:

@@ -90,7 +90,7 @@ class _Job:
 def _await(job: _Job) -> None:
     """Let the tasks of a job end that failed or was cancelled: Spark does not wait for them.
 
-    Who cleans up behind the job would miss what they write meanwhile.
+    A clean-up after the job would miss what they still write.
     """
     if job.active_tasks is None:
         sleep(_UNSEEN_TASKS_SECONDS)

@@ -16,7 +16,12 @@ from rowlake.iceberg.schema import (
     schema_from_iceberg,
     schema_from_json,
 )
-from rowlake.model.column_rules import DEFAULT_KEY, GENERATED_KEY, IDENTITY_KEY
+from rowlake.model.column_rules import (
+    DEFAULT_KEY,
+    GENERATED_KEY,
+    IDENTITY_KEY,
+    WRITE_DEFAULT_KEY,
+)
 from rowlake.model.reserved_columns import validate_column_name
 
 if TYPE_CHECKING:
@@ -70,11 +75,11 @@ def _refuse_made_columns(schema: Mapping[str, Any]) -> None:
                 f"Cannot make column {one['name']}: Iceberg tables have no generated columns and "
                 "no identity columns."
             )
-        text = one.get(DEFAULT_KEY)
-        if text and text.strip().upper() != "NULL" and "write-default" not in one:
-            raise InvalidStatementError(
-                f"Cannot read DEFAULT {text} of column {one['name']} without a session: give a "
-                "literal, or create the table with lake.sql('CREATE TABLE …')."
+        if DEFAULT_KEY in one and WRITE_DEFAULT_KEY not in one:
+            raise UnsupportedFeatureError(
+                f"Cannot make column {one['name']}: its default {one[DEFAULT_KEY]} is no plain "
+                "literal, so that Spark must evaluate it. Create the table with CREATE TABLE "
+                "(lake.sql)."
             )
 
 

@@ -15,7 +15,7 @@ from rowlake.model import app_batch
 from rowlake.model.mirror import MIRROR_OF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
     from rowlake.storage.ownership import Ownership
-else:  # loaded at their first use: a look at a table needs few of them
+else:  # loaded at their first use: most statements need few of them
     catalog_commit, ownership, tables, transaction = deferred(
         "rowlake.catalog", "commit ownership tables transaction"
     )
@@ -235,6 +235,10 @@ class IcebergFormat:
         return handle.properties.get(name_mapping.NAME_MAPPING) or name_mapping.default_mapping(
             _own(handle)
         )
+
+    def property_facts(self, handle: TableHandle) -> Mapping[str, str]:
+        """Return the format version."""
+        return {"format-version": str(handle.format_version)}
 
     def metadata_table(
         self,

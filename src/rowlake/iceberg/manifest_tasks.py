@@ -48,7 +48,7 @@ def manifest_tasks(
     columns: tuple[str, ...] | None,
     tasks: int,
 ) -> list[ManifestTask]:
-    """Return at most so many tasks of about equal bytes, manifests in their order."""
+    """Return a bounded number of tasks of about equal bytes, manifests in their order."""
     sizes = manifests["manifest_length"].to_numpy()
     ends = np.cumsum(sizes)
     shares = np.minimum((ends - sizes) * tasks // max(int(sizes.sum()), 1), tasks - 1)

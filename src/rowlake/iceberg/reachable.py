@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rowlake.model.format import TaskRunner
 
 LISTING_THREADS = 16
-# Manifests are read in parts of about so many bytes; parsed they are some times larger.
+# Manifests are read in parts of about this size; parsed, they are several times larger.
 PART_BYTES = 64 * 1024 * 1024
 VERSION_HINT = "version-hint.text"
 

@@ -64,7 +64,7 @@ def replace_updates(
 
 
 def _ids_still_free(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
-    """Require that nobody gave out the ids of new columns and partition fields meanwhile."""
+    """Require that the ids of new columns and partition fields are still unused."""
     return (
         AssertTableUUID(uuid=metadata.table_uuid),
         AssertLastAssignedFieldId(last_assigned_field_id=metadata.last_column_id),

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyiceberg import types as iceberg
 from pyiceberg.conversions import to_json
 from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.schema import index_by_id
 
 from rowlake.errors import SchemaMismatchError, UnsupportedFeatureError
 from rowlake.iceberg.metadata_checks import too_deep
@@ -38,6 +39,9 @@ _STORED_AS: dict[type[iceberg.IcebergType], pa.DataType] = {
     iceberg.GeographyType: pa.binary(),
 }
 _NAMED = (iceberg.UnknownType, iceberg.UUIDType, iceberg.GeometryType, iceberg.GeographyType)
+
+
+FIRST_WITH_DEFAULTS = 3
 
 
 def schema_from_iceberg(schema: IcebergSchema) -> Schema:
@@ -150,7 +154,15 @@ def type_from_json(found: Any) -> iceberg.IcebergType:
 
 
 def check_schema(schema: IcebergSchema, format_version: int) -> None:
-    """Refuse types that a format version does not have."""
+    """Refuse types and defaults that a format version does not have."""
+    if format_version < FIRST_WITH_DEFAULTS:
+        for field in index_by_id(schema).values():
+            if field.initial_default is not None or field.write_default is not None:
+                raise SchemaMismatchError(
+                    f"Column {field.name} has a default, and tables of format version "
+                    f"{format_version} have none. Create the table with the property "
+                    "'format-version' = '3'."
+                )
     try:
         schema.check_format_version_compatibility(format_version)
     except ValueError as error:

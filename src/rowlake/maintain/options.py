@@ -112,7 +112,7 @@ class FileSizes:
         return (sizes < self.least) | (sizes > self.most)
 
     def output_files(self, size_in_bytes: float) -> int:
-        """Return into how many files so many bytes go, all of them fine where that can be.
+        """Return how many files these bytes are split into, all of a good size where possible.
 
         Rounded up, unless files would come out so small that the next run picks them again.
         """

@@ -23,6 +23,7 @@ GENERATED_AS = b"rowlake:generated-as"
 IDENTITY = b"rowlake:identity"
 # The same in the JSON form of a schema that is to be created, beside the spec's own keys.
 DEFAULT_KEY, GENERATED_KEY, IDENTITY_KEY = "default-text", "generated-as", "identity"
+WRITE_DEFAULT_KEY = "write-default"  # the value of a default, of the spec
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 

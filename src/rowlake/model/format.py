@@ -44,7 +44,8 @@ class Capabilities:
     `existing_files`: files that others wrote can join the table. `column_ids`: columns keep their
     field ids in all schemas of the table; else their names identify them. `snapshot_expiry`: old
     snapshots go when they are expired; without it, the log forgets them by itself, and VACUUM
-    deletes the files that only they needed.
+    deletes the files that only they needed. `refusals`: what to say of kinds of delete files
+    (`position`, `equality`, `vector`) and of the mode `merge-on-read` where a table has none.
     """
 
     position_deletes: bool = True
@@ -61,6 +62,7 @@ class Capabilities:
     existing_files: bool = True
     column_ids: bool = True
     snapshot_expiry: bool = True
+    refusals: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def row_level_deletes(self) -> bool:
@@ -342,6 +344,9 @@ class Format(Protocol):
 
     def describe_history(self, handle: TableHandle, limit: int | None = None) -> pa.Table:
         """Return what DESCRIBE HISTORY shows: the commits of the head, newest first."""
+
+    def property_facts(self, handle: TableHandle) -> Mapping[str, str]:
+        """Return what SHOW TBLPROPERTIES tells of a table beside its properties: its versions."""
 
     def to_pyiceberg(self, handle: TableHandle) -> Any:
         """Return the table as PyIceberg's own object, where it is an Iceberg table."""

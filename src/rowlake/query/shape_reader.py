@@ -395,7 +395,8 @@ class ShapeReader(TokenReader):
     def _alias(self) -> tuple[str | None, bool]:
         explicit = self.accept("AS")
         token = self.current
-        if not token.is_name or (not explicit and token.word in AFTER_RELATION):
+        is_clause = token.word in AFTER_RELATION and not self._is_where_alone()
+        if not token.is_name or (not explicit and is_clause):
             self.need(not explicit)
             return None, False
         self.index += 1
@@ -403,6 +404,13 @@ class ShapeReader(TokenReader):
         if renamed:
             self._brackets([])
         return token.value, renamed
+
+    def _is_where_alone(self) -> bool:
+        """Return whether WHERE ends the query: then it is a name, as Spark reads it."""
+        if self.current.word != "WHERE":
+            return False
+        after = self.peek(1)
+        return after.kind is TokenKind.END or after.text in (")", ";")
 
     # --- expressions
 

@@ -41,20 +41,12 @@ class Deletes(str, enum.Enum):
     VECTOR = "vector"
 
 
-# The versions of Iceberg that have each kind, for messages.
-_VERSIONS = {Deletes.POSITION: (2,), Deletes.EQUALITY: (2, 3), Deletes.VECTOR: (3,)}
-
-
 class Holds(Protocol):
     """A view or a handle: what the table may hold."""
 
     @property
     def can(self) -> Capabilities:
         """What may be written."""
-
-    @property
-    def format_version(self) -> int:
-        """The version of the format, for messages."""
 
 
 class Way(str, enum.Enum):
@@ -95,11 +87,7 @@ def deletes_of(asked: str | None, table: Holds, mode: str | None = None) -> Dele
             f"mode={mode!r} writes no delete files, and deletes={text!r} asks for some."
         )
     if not _can_hold(table.can, found):
-        versions = " or ".join(str(version) for version in _VERSIONS[found])
-        raise UnsupportedFeatureError(
-            f"deletes={text!r} needs a table of format version {versions}; this one has "
-            f"{table.format_version}. Leave it out, or set the table property format-version."
-        )
+        raise UnsupportedFeatureError(f"deletes={text!r} {table.can.refusals[found.value]}.")
     return found
 
 
@@ -126,10 +114,8 @@ def mode_for(options: WriteOptions, view: TableView, operation: str) -> Mode:
         )
     if not view.can.row_level_deletes:
         if options.mode == Mode.MERGE_ON_READ.value:
-            raise UnsupportedFeatureError(
-                f"mode={options.mode!r} needs format version 2 or 3; {view.name} has version 1. "
-                "Set the table property format-version, or use copy-on-write."
-            )
+            why = view.can.refusals[options.mode]
+            raise UnsupportedFeatureError(f"{view.name}: mode={options.mode!r} {why}.")
         return Mode.COPY_ON_WRITE
     return mode if asked is Deletes.AUTO else Mode.MERGE_ON_READ
 

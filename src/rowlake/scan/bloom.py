@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+import xxhash
+
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -28,14 +30,6 @@ _BLOCK = struct.Struct("<8I")
 # After the size: the only algorithm, hash and compression there are, each an empty struct.
 _REST = bytes.fromhex("1c1c00001c1c00001c1c000000")
 _LONGEST_HEADER = 32
-_WORD = 0xFFFFFFFFFFFFFFFF
-_PRIMES = (
-    0x9E3779B185EBCA87,
-    0xC2B2AE3D27D4EB4F,
-    0x165667B19E3779F9,
-    0x85EBCA77C2B2AE63,
-    0x27D4EB2F165667C5,
-)
 
 
 class BloomFilter:
@@ -46,7 +40,7 @@ class BloomFilter:
 
     def may_hold(self, value: bytes) -> bool:
         """Return False where no row of the chunk has this value (in its plain encoding)."""
-        hashed = xxh64(value)
+        hashed = xxhash.xxh64_intdigest(value)
         block = ((hashed >> 32) * self._blocks) >> 32
         key = hashed & 0xFFFFFFFF
         data = self._stream.read_at(_BLOCK.size, self._bits_at + block * _BLOCK.size)
@@ -79,51 +73,3 @@ def _size_field(header: bytes) -> tuple[int | None, int]:
         if not byte & 0x80:
             return value >> 1, used
     return None, 0
-
-
-def xxh64(data: bytes) -> int:
-    """Return the 64-bit XXH64 hash with seed 0.
-
-    Written here because it hashes only the literals of a predicate: a few per statement are not
-    worth a dependency.
-    """
-    one, two, three, four, five = _PRIMES
-    at, length = 0, len(data)
-    if length >= 32:
-        lanes = [(one + two) & _WORD, two, 0, -one & _WORD]
-        while at + 32 <= length:
-            parts = struct.unpack_from("<4Q", data, at)
-            lanes = [_round(lane, part) for lane, part in zip(lanes, parts, strict=True)]
-            at += 32
-        turns = zip(lanes, (1, 7, 12, 18), strict=True)
-        total = sum(_turned(lane, by) for lane, by in turns) & _WORD
-        for lane in lanes:
-            total = ((total ^ _round(0, lane)) * one + four) & _WORD
-    else:
-        total = five
-    total = (total + length) & _WORD
-    while at + 8 <= length:
-        (part,) = struct.unpack_from("<Q", data, at)
-        total = (_turned(total ^ _round(0, part), 27) * one + four) & _WORD
-        at += 8
-    if at + 4 <= length:
-        (part,) = struct.unpack_from("<I", data, at)
-        total = (_turned(total ^ (part * one & _WORD), 23) * two + three) & _WORD
-        at += 4
-    for byte in data[at:]:
-        total = (_turned(total ^ (byte * five & _WORD), 11) * one) & _WORD
-    return _mixed(total)
-
-
-def _round(lane: int, part: int) -> int:
-    return _turned((lane + part * _PRIMES[1]) & _WORD, 31) * _PRIMES[0] & _WORD
-
-
-def _turned(value: int, by: int) -> int:
-    return ((value << by) | (value >> (64 - by))) & _WORD
-
-
-def _mixed(total: int) -> int:
-    total = ((total ^ (total >> 33)) * _PRIMES[1]) & _WORD
-    total = ((total ^ (total >> 29)) * _PRIMES[2]) & _WORD
-    return total ^ (total >> 32)

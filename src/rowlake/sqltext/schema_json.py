@@ -1,7 +1,8 @@
 """Columns of a statement -> the spec's JSON form of a schema (Appendix C), with ids from 1.
 
 Comes in: the tree of `rowlake.sqltext.types`. Goes out: a dict that `rowlake.iceberg.schema` reads.
-Defaults are expressions; their values are given by path, already in JSON single-value form.
+Defaults are expressions; their values are given by path, already in JSON single-value form, None
+for NULL.
 """
 
 from __future__ import annotations
@@ -10,7 +11,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rowlake.errors import InvalidStatementError
-from rowlake.model.column_rules import DEFAULT_KEY, GENERATED_KEY, IDENTITY_KEY
+from rowlake.model.column_rules import (
+    DEFAULT_KEY,
+    GENERATED_KEY,
+    IDENTITY_KEY,
+    WRITE_DEFAULT_KEY,
+)
 from rowlake.sqltext.types import Field, List, Map, Primitive, Struct
 
 if TYPE_CHECKING:
@@ -57,7 +63,7 @@ def _field(
     if field.comment is not None:
         made["doc"] = field.comment
     if below in defaults:
-        made["initial-default"] = made["write-default"] = defaults[below]
+        made["initial-default"] = made[WRITE_DEFAULT_KEY] = defaults[below]
     return {**made, **_rules(field, path)}
 
 

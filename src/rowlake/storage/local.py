@@ -191,7 +191,7 @@ def find(path: str, *, recursive: bool) -> list[Entry]:
 
 
 def _entry(entry: os.DirEntry[str]) -> Entry:
-    # The folder itself knows the kind of an entry; only sizes and times need a look at the file.
+    # The folder knows the kind of an entry; only sizes and times are asked of the file.
     if entry.is_file(follow_symlinks=False) and _is_text(entry.name):
         try:
             stat = entry.stat(follow_symlinks=False)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ALLOWED_LOCATIONS = "rowlake.allowed-locations"
-# So many foreign files are named in a report.
+# How many foreign files a report names.
 NAMED = 20
 
 logger = logging.getLogger("rowlake")

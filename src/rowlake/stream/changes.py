@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from rowlake.engine.local import is_tiny
 from rowlake.engine.spark import Spread
-from rowlake.errors import InvalidStatementError, UnsupportedFeatureError, shown
+from rowlake.errors import CorruptTableError, InvalidStatementError, UnsupportedFeatureError, shown
 from rowlake.model.feed import CHANGE_COLUMNS, CHANGE_FIELDS, Bounds
 from rowlake.model.predicate import TRUE, And, conjunction, leaves
 from rowlake.model.schema import Schema, field_id
@@ -131,7 +131,11 @@ def _run(plan: PlannedChanges, engine: Engine, tasks: Sequence[ChangeTask]) -> p
         size_in_bytes=plan.size_in_bytes,
         label=f"reading changes of {plan.name}",
     )
-    return settled(raw, plan.how).cast(plan.schema)
+    found = settled(raw, plan.how)
+    try:
+        return found.cast(plan.schema)
+    except ValueError as error:  # a null in a column that has none
+        raise CorruptTableError(plan.name, f"its files contradict its schema ({error})") from error
 
 
 def planned(handle: TableHandle, engine: Engine, request: ChangesRequest) -> PlannedChanges:

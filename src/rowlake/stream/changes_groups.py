@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, Any]
 
-# Beyond so many pairs of files their bounds are not compared: then all may share rows.
+# Above this many pairs of files, bounds are not compared: all may share rows then.
 MOST_PAIRS = 1 << 24
 _BLOCK = 1 << 20
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     Positions = NDArray[np.int64]
 
-# Row groups are tested by each key up to so many, else by the least and the greatest.
+# Up to this many keys, row groups are tested by each; else by the least and the greatest.
 MOST_TESTED_KEYS = 200
 
 _PROJECTION = Schema(

@@ -229,7 +229,7 @@ class TableStream:
             images=self.has_changes,
         )
 
-    # --- what may have happened to the table meanwhile
+    # --- what may have happened to the table since
 
     def _refresh(self, start: Offset) -> None:
         self.handle = self.handle.format.refresh(self.handle)

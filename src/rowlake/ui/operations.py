@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KEPT = 50
 RUNNING, DONE, FAILED = "running", "done", "failed"
-# What a comparison of snapshots reports meanwhile is not of the operation.
+# Reports of a snapshot comparison that runs in between are not the operation's.
 _OTHERS = "reading changes of "
 
 

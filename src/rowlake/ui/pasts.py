@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DAY_MS = 24 * 3600 * 1000
 KINDS = ("append", "overwrite", "delete", "replace")
 BUCKETS = 60
-# Of a format that keeps no list of schemas, so many versions are compared.
+# How many versions are compared where a format keeps no list of schemas.
 VERSIONS_COMPARED = 12
 _ATTEMPT = re.compile(r"/snap-\d+-(\d{1,6})-[^/]*$")
 

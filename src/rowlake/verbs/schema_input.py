@@ -17,10 +17,10 @@ import pyarrow as pa
 from rowlake.errors import InvalidStatementError
 from rowlake.model.table_schema import FieldType, TableField, TableSchema
 from rowlake.sqltext.cursor import Cursor
+from rowlake.sqltext.default_values import literal_defaults
 from rowlake.sqltext.schema_json import schema_json
 from rowlake.sqltext.spark_types import columns_of
 from rowlake.sqltext.types import Field, parse_type, take_field_rest
-from rowlake.verbs.literal_defaults import literal_defaults
 
 
 def schema_of(given: Any) -> Any:

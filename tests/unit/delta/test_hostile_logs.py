@@ -138,3 +138,11 @@ def test_a_checkpoint_with_other_types_is_refused_or_read(lake, made, what):
         return
     with pytest.raises(CorruptTableError, match="are of type"):
         ids(lake, made)
+
+
+def test_changes_with_nulls_in_a_required_column_are_refused(lake, made):
+    rows = pa.table({"id": pa.array([1, None], pa.int64())})
+    made.create(metadata([column("id", "long", nullable=False)]), made.add("a.parquet", rows))
+    made.commit(made.remove("a.parquet"))
+    with pytest.raises(CorruptTableError, match="its files contradict its schema"):
+        lake.table(made.name).changes_arrow(0)

@@ -14,7 +14,6 @@ import pytest
 
 from rowlake.model.predicate import FALSE, TRUE, And, Leaf, Op, Or, negation
 from rowlake.scan import parquet as parquet_module
-from rowlake.scan.bloom import xxh64
 from rowlake.scan.filter import mask
 from tests.scanning import field, scan, schema, table_of, write_parquet
 
@@ -258,16 +257,3 @@ def test_bloom_filters_rule_out_row_groups(tmp_path, read_groups, column) -> Non
     read_groups.clear()
     assert scan(table, str(path), predicate=Leaf((column,), Op.IN, (absent,), key)) == []
     assert len(read_groups) <= 2
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b"", 0xEF46DB3751D8E999),
-        (b"a", 0xD24EC4F1A98C6E5B),
-        (b"abc", 0x44BC2CF5AD770999),
-        (b"Nobody inspects the spammish repetition", 0xFBCEA83C8A378BF1),
-    ],
-)
-def test_xxh64_known_answers(data, expected) -> None:
-    assert xxh64(data) == expected

@@ -159,18 +159,3 @@ def test_the_schema_of_another_table_is_taken_whole(lake):
     other = lake.create_table("db.other", one.schema)
     assert str(other.schema) == str(one.schema)
     assert lake.create_table("db.third", other.schema, replace=True).schema == other.schema
-
-
-def test_a_default_in_a_text_is_kept(lake):
-    version = {"format-version": "3"}
-    made = lake.create_table(
-        "db.d", "id BIGINT, n INT DEFAULT 5, s STRING DEFAULT 'x'", properties=version
-    )
-    made.append([{"id": 1}])
-    assert made.arrow().to_pylist() == [{"id": 1, "n": 5, "s": "x"}]
-
-
-def test_a_default_that_needs_a_session_is_refused_where_there_is_none(lake):
-    with pytest.raises(InvalidStatementError, match=r"DEFAULT 1 \+ 1"):
-        lake.create_table("db.d", "id BIGINT, n INT DEFAULT 1 + 1")
-    assert not lake.exists("db.d")

@@ -1,4 +1,4 @@
-"""A look at a table's metadata: sizes, rows, partitions, and what deletes apply where.
+"""Survey of a table's metadata: sizes, rows, partitions, and what deletes apply where.
 
 Comes in: a table's head. Goes out: a `Survey`, numbers per data file and per delete file as arrays.
 Health and optimize decide by it. No data file is opened, and there is no object per file.

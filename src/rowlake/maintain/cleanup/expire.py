@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
     from rowlake.model.reachable import LeftBehind
 
-# So many files are deleted between two words on the progress.
+# How many files are deleted between two progress reports.
 DELETED_AT_ONCE = 10_000
 _COUNTS = {
     "deleted_data_files_count": Kind.DATA,

@@ -18,7 +18,7 @@ NAME = "rowlake-read-ahead"
 def read_ahead(
     batches: Iterable[pa.RecordBatch], depth: int = DEPTH
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Yield the same batches, made in a thread that is at most so many ahead.
+    """Yield the same batches, produced by a thread that runs a bounded number ahead.
 
     What fails there fails here, in its place. Closing the generator ends the thread.
     """

@@ -168,7 +168,7 @@ def _all_of(task: RewriteTask, file: FileTask) -> Iterator[pa.RecordBatch]:
 
 
 def _validate_count(file: FileTask, count: int) -> None:
-    """Check the manifest's count: by it, rows that others delete meanwhile are found again."""
+    """Check the manifest's count: it locates rows that others delete during the rewrite."""
     if count != file.record_count:
         cause = f"it has {count} rows, its manifest says {file.record_count}"
         advice = "Compact the other files only, or overwrite the partition with its own rows."

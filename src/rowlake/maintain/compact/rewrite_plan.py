@@ -168,7 +168,7 @@ class FileGroup:
 
 @dataclass(frozen=True)
 class Planned:
-    """The groups to rewrite, of so many files that the filter left (`considered`)."""
+    """The groups to rewrite, and how many files the filter left (`considered`)."""
 
     groups: list[FileGroup]
     considered: int
@@ -323,7 +323,7 @@ def _files_in(group: FileGroup) -> int:
 
 
 def _up_to(groups: Sequence[FileGroup], most: int) -> list[FileGroup]:
-    """Return the first groups, so many that they hold no more than so many files."""
+    """Return the first groups that together hold at most this many files."""
     kept: list[FileGroup] = []
     for group in groups:
         if len(group.files) > most:

@@ -53,13 +53,13 @@ class RowOrder:
         return bool(self.curve) and not self.clusters
 
     def ranges(self, sample: pa.RecordBatch, files: int, per_file: int = 1) -> Ranges:
-        """Return the ranges of so many files, each of so many ranges, by a sample of keys."""
+        """Return ranges for this many files, several per file, from a sample of keys."""
         if self._has_cells:
             return Cells.of(self.keys, sample, files, per_file)
         return SortRanges.of(self.keys, sample, files * per_file)
 
     def parts(self, rows: pa.RecordBatch, files: int) -> Iterator[list[pa.RecordBatch]]:
-        """Yield the rows of each of so many files, in order; files of no rows are left out."""
+        """Yield the rows of each output file, in order; empty files are left out."""
         if self._has_cells and files > 1:
             step = max(len(rows) // SAMPLE_ROWS, 1)
             some = pa.array(np.arange(0, len(rows), step))

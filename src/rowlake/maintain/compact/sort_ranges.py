@@ -30,7 +30,7 @@ class SortRanges:
 
     @classmethod
     def of(cls, keys: Keys, sample: pa.RecordBatch, count: int) -> SortRanges:
-        """Return so many ranges of about the same number of rows."""
+        """Return this many ranges of about equal numbers of rows."""
         places = keys.sorted_places(sample)
         cuts = np.arange(1, count) * len(sample) // max(count, 1) if len(sample) else np.arange(0)
         edges = sample.take(places.take(pa.array(cuts, pa.int64())))

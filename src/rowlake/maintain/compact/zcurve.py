@@ -62,7 +62,7 @@ def _above(schema: Schema, number: int) -> list[pa.DataType]:
 
 
 def bits_of(columns: int) -> int:
-    """Return how many bits each of so many columns gets."""
+    """Return how many bits each column gets."""
     return min(MOST_BITS, ALL_BITS // max(columns, 1))
 
 
@@ -74,7 +74,7 @@ class ColumnRanges:
 
     @classmethod
     def of(cls, values: pa.Array, bits: int) -> ColumnRanges:
-        """Return ranges of about the same number of rows each, few enough for so many bits."""
+        """Return ranges of about equal numbers of rows, few enough for these bits."""
         most = max((1 << bits) - _OUTSIDE, 1)
         known = values.drop_null()
         numbers = _numbers(known)
@@ -119,7 +119,7 @@ def _distinct(ordered: NDArray[Any]) -> NDArray[Any]:
 
 
 def _quantiles(count: int, most: int) -> Numbers:
-    """Return up to so many places, spread evenly over so many sorted values."""
+    """Return at most this many places, spread evenly over the sorted values."""
     wanted = min(count, most)
     return (np.arange(wanted) * count) // max(wanted, 1)
 
@@ -150,7 +150,7 @@ def z_values(columns: Sequence[Numbers], bits: int) -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=16)
 def _spread(bits: int, step: int) -> NDArray[np.uint64]:
-    """Return each number of so many bits with its bits so far apart."""
+    """Return each number with its bits spread apart by this distance."""
     numbers = np.arange(1 << bits, dtype=np.uint64)
     found = np.zeros(1 << bits, np.uint64)
     for bit in range(bits):

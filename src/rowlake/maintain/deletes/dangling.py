@@ -53,7 +53,7 @@ def remove_dangling_deletes(
 ) -> tuple[TableHandle, int]:
     """Remove what dangles; return how many delete files that were.
 
-    Data files that others add meanwhile are newer than these deletes, so none comes to apply.
+    Data files that others add in between are newer than these deletes, which never apply to them.
     """
 
     def run(found: TableHandle) -> tuple[TableHandle, int]:

@@ -47,7 +47,7 @@ def restore_table(
 ) -> tuple[TableHandle, RestoreReport]:
     """Make an earlier version, by its number or as of a time, the newest one.
 
-    What others commit meanwhile is undone too. Raises InvalidStatementError for a version that the
+    Commits that land in between are undone too. Raises InvalidStatementError for a version that the
     log does not have, or whose files are gone.
     """
     table = delta_handle(handle, VERB, "Use rollback_to.")

@@ -182,7 +182,7 @@ def _delete(handle: DeltaHandle, found: Unreferenced, engine: Engine) -> tuple[p
 def _looked_at_again(
     known: DeltaHandle, rest: pa.Table, found: Unreferenced
 ) -> tuple[DeltaHandle, pa.Table]:
-    """Return the newest table, and the files that no commit has named meanwhile."""
+    """Return the newest table, and the files that no commit since then refers to."""
     newest = _refreshed(known)
     if newest.snapshot_version != known.snapshot_version:
         named = touched_files(newest, known.snapshot_version)

@@ -1,18 +1,17 @@
-"""Default values of a statement's columns, in the spec's JSON form.
+"""Default values: the text of an SQL expression to a Python value of a column's type, and to JSON.
 
-Literals are read here; any other constant expression is evaluated by Spark once, as the statement
-that defines it runs.
+Literals are read by `rowlake.sqltext.default_values`; any other constant expression is evaluated by
+Spark once, as the statement that defines it runs.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowlake.errors import InvalidStatementError
 from rowlake.query.refusals import told_plainly
+from rowlake.sqltext.default_values import ZONED, coerced, json_value, literal_in, with_defaults
 from rowlake.sqltext.literals import Literal
 from rowlake.sqltext.types import Field, Primitive, Type, spark_text
-from rowlake.verbs.literal_defaults import ZONED, coerced, json_value, literal_in, with_defaults
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake
@@ -24,21 +23,16 @@ _TEXTUAL = ("uuid", "time", "timestamp_ns", "timestamptz_ns")
 def defaults_of(lake: Lake, columns: tuple[Field, ...]) -> dict[Name, Any]:
     """Return the defaults of columns by path, in the spec's JSON single-value form (Appendix D)."""
     found = {}
-    for path, field in with_defaults(columns, ()):
+    for path, field in with_defaults(columns):
         value = default_value(lake, field.default or "NULL", field.type)
-        if value is not None:
-            found[path] = json_value(value, field.type)
+        found[path] = None if value is None else json_value(value, field.type)
     return found
 
 
 def default_value(lake: Lake, text: str, kind: Type) -> Any:
     """Return the value of an expression as a Python value of a type; None for NULL."""
-    if not isinstance(kind, Primitive):
-        if text.strip().upper() == "NULL":
-            return None
-        raise InvalidStatementError(f"DEFAULT {text}: a nested column can only default to NULL.")
-    literal = literal_in(text)
-    if literal is not None and literal.kind == "null":
+    literal = literal_in(text, kind)
+    if not isinstance(kind, Primitive) or (literal is not None and literal.kind == "null"):
         return None
     zone = "UTC" if literal is None else None
     if literal is None:

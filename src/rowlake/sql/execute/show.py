@@ -97,13 +97,13 @@ def show_properties(_lake: Lake, statement: s.ShowProperties, table: Table) -> p
 
 
 def table_properties(table: Table) -> dict[str, str]:
-    """Return the properties to show, with those that Iceberg's Spark tables add."""
+    """Return the properties to show, with those that Spark's tables of the format add."""
     handle = table.handle
     head = handle.current_snapshot_id
     added = {
         "format": f"{table.format}/{table.properties.get('write.format.default', 'parquet')}",
-        "format-version": str(handle.format_version),
         "current-snapshot-id": "none" if head is None else str(head),
+        **handle.format.property_facts(handle),
     }
     return {**redacted(table.properties), **added}
 

@@ -1,4 +1,8 @@
-"""Literals as default values: the text of one to a value of a column's type, and to JSON."""
+"""Default values of columns: literals of SQL to values of a column's type, and to JSON.
+
+Comes in: the columns of a statement, or of a schema that is text. Goes out: values in the spec's
+JSON single-value form (Appendix D). What is no literal needs Spark (`rowlake.sql`).
+"""
 
 from __future__ import annotations
 
@@ -17,34 +21,11 @@ if TYPE_CHECKING:
 
     from rowlake.sqltext.names import Name
 
-# What a literal of these means depends on the session's time zone.
 ZONED = ("timestamptz", "timestamptz_ns")
 
 
-def literal_defaults(columns: tuple[Field, ...]) -> dict[Name, Any]:
-    """Return the defaults that are literals by path, in the spec's JSON form (Appendix D).
-
-    Expressions, and times without a zone, need a session: they are left out.
-    """
-    found = {}
-    for path, field in with_defaults(columns, ()):
-        literal = literal_in(field.default or "NULL")
-        kind = field.type
-        if literal is None or literal.kind == "null" or not isinstance(kind, Primitive):
-            continue
-        if kind.name not in ZONED:
-            value = coerced(literal, kind.name, field.default or "", None)
-            found[path] = json_value(value, kind)
-    return found
-
-
-def literal_in(text: str) -> Literal | None:
-    """Return the literal that a text is, None for any other expression."""
-    return literal_of(Lexer(text).all()[:-1], {})
-
-
-def with_defaults(fields: tuple[Field, ...], above: Name) -> Iterator[tuple[Name, Field]]:
-    """Yield the columns, and fields of structs, that have a default, with their paths."""
+def with_defaults(fields: tuple[Field, ...], above: Name = ()) -> Iterator[tuple[Name, Field]]:
+    """Yield the fields that have a default, those inside of structs too, with their paths."""
     for field in fields:
         path = (*above, field.name)
         if field.default is not None:
@@ -53,8 +34,31 @@ def with_defaults(fields: tuple[Field, ...], above: Name) -> Iterator[tuple[Name
             yield from with_defaults(field.type.fields, path)
 
 
+def literal_defaults(columns: tuple[Field, ...]) -> dict[Name, Any]:
+    """Return the defaults that are literals, by path; times of no zone are left out, too."""
+    found: dict[Name, Any] = {}
+    for path, field in with_defaults(columns):
+        literal = literal_in(field.default or "NULL", field.type)
+        if literal is None:
+            continue
+        if literal.kind == "null":
+            found[path] = None
+        elif isinstance(field.type, Primitive) and field.type.name not in ZONED:
+            value = coerced(literal, field.type.name, field.default or "NULL", None)
+            found[path] = json_value(value, field.type)
+    return found
+
+
+def literal_in(text: str, kind: Type) -> Literal | None:
+    """Return the literal that a default is, None where it is another expression."""
+    literal = literal_of(Lexer(text).all()[:-1], {})
+    if not isinstance(kind, Primitive) and (literal is None or literal.kind != "null"):
+        raise InvalidStatementError(f"DEFAULT {text}: a nested column can only default to NULL.")
+    return literal
+
+
 def coerced(literal: Literal, name: str, text: str, zone: str | None) -> Any:
-    """Return the value of a literal in a type; `text` is what the user wrote."""
+    """Return a literal as a value of a type; raises where it is none."""
     convert = _CONVERTERS.get(name.partition("(")[0].partition("[")[0])
     try:
         found = convert(literal.value, zone) if convert else None
