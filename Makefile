@@ -11,9 +11,9 @@ help:
 	@echo "setup   create $(VENV) with everything for development (and Java, if none is installed)"
 	@echo "demo    run a short tour on an embedded lake"
 	@echo "test    run all tests"
-	@echo "test-integrations  run what needs environments of its own: the page in Chromium, notebooks, the docs' site"
+	@echo "test-integrations  run what needs environments of its own: the page in Chromium, notebooks, the docs' site, Kafka with Debezium"
 	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--format delta --seed 7\" (see tools/fuzz.py)"
-	@echo "streams-long  replay 2,000 change feeds, kill streams 100 times, follow 100,000 changes of PostgreSQL"
+	@echo "streams-long  replay 2,500 histories, 1,000 orders of events, kill streams 100 times, follow 100,000 changes"
 	@echo "hostile mutate table files 1,000 times and read them; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
 	@echo "matrix  run every statement beside everything that can land meanwhile (20 minutes; see tools/matrix.py)"
 	@echo "soak    six writer processes and streaming upserts beside maintenance, ten minutes each; SECONDS=600"
@@ -42,12 +42,15 @@ test-integrations: $(STAMP)
 	@$(BIN)/python tools/browser_tests.py $(ARGS)
 	@$(BIN)/python tools/notebook_tests.py
 	@$(BIN)/python tools/docs_site.py
+	@$(BIN)/python tools/kafka_tests.py
 
 fuzz: $(STAMP)
 	@$(BIN)/python tools/fuzz.py $(ARGS)
 
 streams-long: $(STAMP)
 	@$(BIN)/python tools/fuzz.py --changes --histories 2000 $(ARGS)
+	@$(BIN)/python tools/fuzz.py --changes --format delta --histories 500 $(ARGS)
+	@ROWLAKE_SCD_ORDERS=1000 $(BIN)/python tools/run_tests.py tests/unit/stream/test_scd.py
 	@ROWLAKE_STREAM_KILLS=5 ROWLAKE_CDC_CHANGES=100000 ROWLAKE_MEDALLION_KILLS=5 $(BIN)/python tools/run_tests.py \
 	  tests/faults/test_killed_streams.py tests/interop/test_cdc_long.py tests/interop/test_medallion.py
 

@@ -292,8 +292,6 @@ def main() -> None:
     parser.add_argument("--changes", action="store_true", help="replay change feeds")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes; one per core")
     arguments = parser.parse_args()
-    if arguments.changes and arguments.format == "delta":
-        parser.error("change feeds of Delta tables are not replayed")
     seed = arguments.seed or str(random.SystemRandom().randrange(10**9))
     print(f"seed {seed}", flush=True)
     tally = Tally(seed, arguments.steps)

@@ -204,8 +204,7 @@ def _check_pairs(keys: tuple[str, ...], found: pa.Table) -> None:
 def _rows_at(table: Any, end: Any, start: int | None) -> list[str]:
     if start is None:
         return []
-    view = replace(end, snapshot=table.handle.snapshot(start))
-    read = planned_view(view)
+    read = planned_view(end.at(table.handle.snapshot(start)))
     tasks = scan_tasks(read.plan, read.context, slots=1)
     batches = [batch for task in tasks for batch in scan_kernel(task)]
     return read_tuples(pa.Table.from_batches(batches, output_schema(read.context)))

@@ -121,6 +121,25 @@ def test_values_that_were_not_sent_stay_as_the_table_has_them(table):
     assert held(table) == {1: ("long text", Decimal("2.00")), 2: ("short", Decimal("3.00"))}
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_debezium_key_change_as_delete_and_create_keeps_values_that_were_not_sent(table, order):
+    apply(table, [envelope("c", row(1, "long text"), at=1), envelope("c", row(5), at=2)])
+    moved = [
+        envelope("d", before={"id": 1}, at=7),
+        envelope("c", row(2, TOAST, "3.00"), at=7),
+    ]
+    others = [envelope("d", before={"id": 5}, at=8), None]
+    apply(table, [*(moved[at] for at in order), *others], sequence_by="source.lsn")
+    assert held(table) == {2: ("long text", Decimal("3.00"))}
+
+
+def test_debezium_create_without_values_and_without_its_delete_is_refused(table):
+    apply(table, [envelope("c", row(1, "long text"), at=1)])
+    with pytest.raises(InvalidStatementError, match="REPLICA IDENTITY FULL"):
+        apply(table, [envelope("c", row(2, TOAST, "3.00"), at=7)], sequence_by="source.lsn")
+    assert held(table) == {1: ("long text", Decimal("1.00"))}
+
+
 def test_values_that_were_not_sent_come_from_earlier_events_of_the_batch(table):
     first, second = row(1, "long text"), row(1, TOAST, "2.00")
     apply(

@@ -5,7 +5,9 @@ without. Goes out: `Decoded`. With a schema, logical types are decoded exactly
 (`io.debezium.time.*`, Connect's Decimal, Date, Time and Timestamp, VariableScaleDecimal, zoned
 texts, uuid); without one the table's columns say what a value is. Tombstones and messages of no
 table are passed over.
-Values that PostgreSQL did not send (unchanged TOAST) are kept as the table has them.
+Values that PostgreSQL did not send (unchanged TOAST) are kept as the table has them. A key change
+is a delete and a create of one position in the log; where the create lacks values, the two become
+one event again, since the values are those of the deleted row.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowlake.errors import InvalidStatementError
+from rowlake.errors import InvalidStatementError, shown
 from rowlake.model.schema import TYPE_NAME
 from rowlake.stream.apply_events import Event
 from rowlake.stream.cdc.messages import Decoded, SourceColumn, as_it_is
@@ -48,6 +50,8 @@ _NAIVE, _ZONED = pa.timestamp("us"), pa.timestamp("us", tz="UTC")
 def decode(messages: Iterable[Any], sequence_by: str | None) -> Decoded:
     """Return envelopes as events."""
     found = Decoded(sequence_by=sequence_by)
+    deletes: dict[Any, int] = {}  # by position in the log
+    incomplete: list[tuple[Any, int]] = []
     for message in messages:
         if message is None:  # a tombstone, which follows its delete
             continue
@@ -57,9 +61,36 @@ def decode(messages: Iterable[Any], sequence_by: str | None) -> Decoded:
             _learn(found.columns, message.get("schema"))
         if payload is not None:
             event = _event(payload, sequence_by)
-            if event is not None:
-                found.events.append(event)
+            if event is None:
+                continue
+            at = envelope_value(payload, "source.lsn")
+            if payload["op"] == "d":
+                deletes[at] = len(found.events)
+            elif payload["op"] == "c" and event.kept:
+                incomplete.append((at, len(found.events)))
+            found.events.append(event)
+    _join_moves(found.events, deletes, incomplete)
     return found
+
+
+def _join_moves(
+    events: list[Event], deletes: Mapping[Any, int], incomplete: Iterable[tuple[Any, int]]
+) -> None:
+    """Make one event of a delete and a create that lacks values; both are of one position."""
+    joined = set()
+    for at, number in incomplete:
+        deleted = None if at is None else deletes.get(at)
+        if deleted is None:
+            raise InvalidStatementError(
+                "A Debezium message creates a row without its values of "
+                f"{shown(sorted(events[number].kept))}: its key was changed, they were not, and "
+                "the delete of the old key is not in the same batch. Apply larger batches, or have "
+                "PostgreSQL send whole rows (ALTER TABLE … REPLICA IDENTITY FULL)."
+            )
+        events[number] = events[number]._replace(before=events[deleted].before)
+        joined.add(deleted)
+    if joined:
+        events[:] = [event for number, event in enumerate(events) if number not in joined]
 
 
 def _event(payload: Mapping[str, Any], sequence_by: str | None) -> Event | None:
