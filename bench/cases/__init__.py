@@ -1,6 +1,7 @@
 """The workloads, in the order in which a run takes them."""
 
 from bench.cases import (
+    delta_log,
     engine,
     maintenance,
     memory,
@@ -19,6 +20,7 @@ CASES = {
         *startup.CASES,
         *engine.CASES,
         *planning.CASES,
+        *delta_log.CASES,
         *reads.CASES,
         *writes.CASES,
         *rowlevel.CASES,
