@@ -1,6 +1,7 @@
 """The workloads, in the order in which a run takes them."""
 
 from bench.cases import (
+    delta_log,
     engine,
     first_statement,
     latency,
@@ -26,6 +27,7 @@ CASES = {
         *first_statement.CASES,
         *engine.CASES,
         *planning.CASES,
+        *delta_log.CASES,
         *reads.CASES,
         *writes.CASES,
         *rowlevel.CASES,

@@ -70,6 +70,12 @@ def _follow(handle: TableHandle) -> None:
 follow_with(MIRROR, _follow)
 
 
+def _paths(columns: str | Sequence[str | tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Return columns as paths of names; texts are dotted."""
+    every = (columns,) if isinstance(columns, str) else columns
+    return tuple(tuple(one.split(".")) if isinstance(one, str) else one for one in every)
+
+
 def _all_of(
     given: str | PartitionBy | Sequence[str | PartitionBy],
 ) -> tuple[str | PartitionBy, ...]:
@@ -183,6 +189,7 @@ class Lake:
         *,
         partition_by: str | PartitionBy | Sequence[str | PartitionBy] = (),
         sort_by: Sequence[OrderBy] = (),
+        cluster_by: str | Sequence[str | tuple[str, ...]] = (),
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
         comment: str | None = None,
@@ -196,12 +203,14 @@ class Lake:
         one (an Arrow table, a Spark, pandas or polars frame), a dict of names to types
         (`{"id": "bigint"}`), or a text (`"id BIGINT NOT NULL, name STRING"`). `partition_by` takes
         texts like `"days(ts)"` or `"bucket(16, id)"`, one or several. `format` is `"iceberg"` or
-        `"delta"`. `replace` keeps the history of a table of that name.
+        `"delta"`. `cluster_by` names the columns that OPTIMIZE clusters a Delta table by. `replace`
+        keeps the history of a table of that name.
         """
         layout = metadata_change.TableDefinition(
             schema=schema,
             partition_by=_all_of(partition_by),
             sort_by=tuple(sort_by),
+            cluster_by=_paths(cluster_by),
             properties=dict(properties or {}),
             location=location,
             comment=comment,
@@ -225,6 +234,7 @@ class Lake:
         *,
         partition_by: str | PartitionBy | Sequence[str | PartitionBy] = (),
         sort_by: Sequence[OrderBy] = (),
+        cluster_by: str | Sequence[str | tuple[str, ...]] = (),
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
         comment: str | None = None,
@@ -245,6 +255,7 @@ class Lake:
                 schema=schema,
                 partition_by=_all_of(partition_by),
                 sort_by=tuple(sort_by),
+                cluster_by=_paths(cluster_by),
                 properties=dict(properties or {}),
                 location=location,
                 comment=comment,

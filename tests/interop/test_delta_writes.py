@@ -86,7 +86,7 @@ def mapped_by_id(lake, path):
 def odd_partitions(lake, path):
     schema = pa.schema([("id", pa.int64()), ("text", pa.string()), ("day", pa.date32())])
     table = lake.create_table(path, schema, partition_by=["text", "day"])
-    texts = ["a b", "c/d", "é%", "x=y", None, "100%25", "q?#[]"]
+    texts = ["a b", "c/d", "é%", "x=y", None, "100%25", "q?#[]", ""]
     days = [datetime.date(2024, 2, 29), None]
     rows = [(i, text, days[i % 2]) for i, text in enumerate(texts)]
     table.append(pa.Table.from_pylist([dict(zip(schema.names, r, strict=True)) for r in rows]))
@@ -149,9 +149,17 @@ def with_commit_times(lake, path):
 def with_row_ids(lake, path):
     properties = {"delta.enableRowTracking": "true", **VECTORS}
     table = lake.create_table(path, people(0, 1).schema, properties=properties)
-    table.append(people(0, 5))
-    table.append(people(5, 10))
-    table.delete("id = 3", mode="merge-on-read")
+    change(table)
+    table.update({"score": "0"}, where="id = 7", mode="copy-on-write")
+    table.rewrite_data_files(options={"rewrite-all": "true"})
+    table.delete("id = 8", mode="merge-on-read")
+
+
+def clustered(lake, path):
+    table = lake.create_table(path, people(0, 1).schema, cluster_by=["id", "city"])
+    change(table)
+    table.rewrite_data_files("cluster")
+    table.append(people(60, 62))
 
 
 TABLES = {
@@ -169,6 +177,7 @@ TABLES = {
         replaced,
         with_commit_times,
         with_row_ids,
+        clustered,
     )
 }
 # DuckDB 1.5.5 reads partition values of mapped columns as null.

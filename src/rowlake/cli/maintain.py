@@ -141,7 +141,7 @@ def optimize(
 def rewrite_data_files(
     table: o.TableName,
     strategy: Annotated[
-        str, typer.Option("--strategy", help="binpack, sort or zorder.")
+        str, typer.Option("--strategy", help="binpack, sort, zorder or cluster.")
     ] = "binpack",
     order: Annotated[
         str | None, typer.Option("--order", help="'a DESC, b'; the table's order by default.")

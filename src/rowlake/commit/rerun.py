@@ -50,11 +50,18 @@ def rerun_on_conflict(
             return run(handle)
         except (CommitConflictError, CorruptTableError) as error:
             newest = _newest(handle, error)
-            fits = newest is not None and (not is_bound or newest.schema_id == handle.schema_id)
+            fits = newest is not None and (not is_bound or _has_same_schema(handle, newest))
             is_last = attempts is not None and patience.attempts + 1 >= attempts
             if newest is None or not fits or is_last or not patience.wait(lost=True):
                 raise
         handle = newest
+
+
+def _has_same_schema(read: TableHandle, newest: TableHandle) -> bool:
+    """Return whether columns of one handle mean the same in the other; not all formats number."""
+    return newest.schema_id == read.schema_id and newest.view().schema.arrow.equals(
+        read.view().schema.arrow
+    )
 
 
 def _newest(read: TableHandle, error: RowlakeError) -> TableHandle | None:

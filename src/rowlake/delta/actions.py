@@ -47,6 +47,12 @@ FILES = pa.schema(
 )
 
 
+def domain_action(domain: str, configuration: str) -> dict[str, Any]:
+    """Return the action that sets a domain."""
+    body = {"domain": domain, "configuration": configuration, "removed": False}
+    return {"domainMetadata": body}
+
+
 def with_columns(files: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
     """Return files with other values in some columns of `FILES`."""
     for name, column in columns.items():

@@ -37,12 +37,13 @@ VECTORS_FEATURE = "deletionVectors"
 
 @dataclass(frozen=True)
 class Adding:
-    """What adds to a table depend on: its folder, columns, properties and protocol."""
+    """What adds to a table depend on: folder, columns, properties, protocol, clustering."""
 
     folder: str
     columns: TableColumns
     properties: Mapping[str, str]
     protocol: Protocol
+    clustered_ids: tuple[int, ...] = ()
 
     __repr__ = redacted_repr
 
@@ -120,7 +121,7 @@ def _partition_values(written: pa.Table, of: Adding) -> list[dict[str, str | Non
 def _stats(
     written: pa.Table, of: Adding, vectors: Mapping[str, VectorDescriptor]
 ) -> list[str | None]:
-    chosen = stats_columns_of(of.columns, of.properties)
+    chosen = stats_columns_of(of.columns, of.properties, of.clustered_ids)
     with_tight_bounds = VECTORS_FEATURE in of.protocol.reader_features
     texts: list[str | None]
     texts = stats_texts(written, chosen, with_tight_bounds=with_tight_bounds).to_pylist()

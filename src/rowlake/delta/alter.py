@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rowlake.delta import clustering
+from rowlake.delta.actions import domain_action
 from rowlake.delta.add_actions import remove_actions
 from rowlake.delta.column_mapping import MODE, mapped, mapping_mode
 from rowlake.delta.column_rules import with_marks
@@ -23,6 +25,7 @@ from rowlake.delta.features import (
 )
 from rowlake.delta.new_version import NewVersion, Saying, new_token, new_version, token_text
 from rowlake.delta.operations import Told
+from rowlake.delta.protocol import protocol_action
 from rowlake.delta.restore import RestoreTo, restore
 from rowlake.delta.row_id_backfill import backfill_actions
 from rowlake.delta.row_tracking import ENABLE as ENABLE_ROW_TRACKING
@@ -68,6 +71,8 @@ def alter(handle: DeltaHandle, change: MetadataChange) -> NewVersion | None:
         return _drop_constraint(handle, change)
     if isinstance(change, changes.MoveMark):
         return _move_mark(handle, change)
+    if isinstance(change, changes.SetClustering):
+        return _cluster(handle, change)
     if isinstance(change, changes.Redefine):
         return _redefine(handle, change)
     if isinstance(change, changes.Rollback):
@@ -178,6 +183,22 @@ def _validate_head(handle: DeltaHandle, checked_at: int | None, act: str) -> Non
         )
 
 
+def _cluster(handle: DeltaHandle, change: changes.SetClustering) -> NewVersion | None:
+    state = handle.state
+    columns, domains = handle.columns_of(state), state.actions.domains
+    wanted = clustering.physical_paths(change.columns, columns, state.metadata.configuration)
+    if wanted == clustering.clustering_paths(domains):
+        return None
+    said = {
+        "oldClusteringColumns": ",".join(clustering.clustering_names(domains, columns)),
+        "newClusteringColumns": ",".join(".".join(one) for one in change.columns),
+    }
+    protocol = _if_new(handle, protocol_for(set(clustering.FEATURES), state.protocol))
+    raised = [] if protocol is None else [{"protocol": protocol_action(protocol)}]
+    domain = domain_action(clustering.DOMAIN, clustering.domain_text(wanted))
+    return _version(handle, [*raised, domain], Told("CLUSTER BY", said, {}))
+
+
 def _redefine(handle: DeltaHandle, change: changes.Redefine) -> NewVersion:
     state = handle.state
     defined = new_definition(change.definition, before=state.metadata, protocol=state.protocol)
@@ -192,6 +213,10 @@ def _redefine(handle: DeltaHandle, change: changes.Redefine) -> NewVersion:
         {},
     )
     actions = definition_actions(defined.metadata, _if_new(handle, defined.protocol))
+    domains = dict(defined.domains)
+    if clustering.clustering_paths(state.actions.domains):
+        domains.setdefault(clustering.DOMAIN, clustering.domain_text([]))
+    actions += [domain_action(name, text) for name, text in domains.items()]
     deleted_ms = defined.metadata.created_ms or 0
     actions += remove_actions(state.files, handle.folder, deleted_ms=deleted_ms)
     return _version(handle, actions, told, keeps_files=False)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.delta import clustering
-from rowlake.delta.actions import FILES, with_columns
+from rowlake.delta.actions import FILES, domain_action, with_columns
 from rowlake.delta.add_actions import same_actions
 from rowlake.delta.definition import Defined, definition_actions
 from rowlake.delta.features import (
@@ -107,8 +107,7 @@ def first_actions(cloned: Cloned, files: pa.Table, folder: str) -> list[dict[str
     actions = definition_actions(cloned.defined.metadata, cloned.defined.protocol)
     columns = cloned.state.actions.domains.get(clustering.DOMAIN)
     if columns is not None:
-        body = {"domain": clustering.DOMAIN, "configuration": columns, "removed": False}
-        actions.append({"domainMetadata": body})
+        actions.append(domain_action(clustering.DOMAIN, columns))
     if cloned.row_count:
         actions.append(mark_action(cloned.row_count - 1))
     return [*actions, *same_actions(files, folder)]

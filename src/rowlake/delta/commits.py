@@ -8,19 +8,20 @@ says; anything that is no JSON object is a damaged file.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowlake.delta.actions import FILES, Actions
-from rowlake.delta.many_files import parse_many
+from rowlake.delta.many_files import ENOUGH_BYTES, parse_many
 from rowlake.delta.paths import are_odd, locations_of
 from rowlake.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rowlake.delta.log_files import CommitFile
     from rowlake.storage.files import Storage
@@ -31,18 +32,27 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Commit:
-    """The actions of one file; `files` are adds and removes (`FILES`) in their order."""
+    """The actions of one file."""
 
     version: int
-    files: pa.Table
     other: Actions
+    make_files: Callable[[], pa.Table] = field(repr=False)
+
+    @cached_property
+    def files(self) -> pa.Table:
+        """Adds and removes (`FILES`) in their order; made at first use, which history has not."""
+        return self.make_files()
 
 
 def read_commit(commit: CommitFile, table: str, storage: Storage) -> Commit:
     """Return the actions of a commit file of the table in the folder `table`."""
     version = None if commit.is_compacted else commit.version
-    found = parse_actions(_content(commit, storage), commit.file.location, table, version)
-    return Commit(commit.version, *found)
+    content, location = _content(commit, storage), commit.file.location
+    if len(content) >= ENOUGH_BYTES:
+        files, other = parse_actions(content, location, table, version)
+        return Commit(commit.version, other, lambda: files)
+    rows, other = _parse_lines(content, location, version)
+    return Commit(commit.version, other, lambda: rows.table(table, location))
 
 
 def parse_actions(
@@ -53,7 +63,8 @@ def parse_actions(
     if many is not None:
         files, other = parse_actions(many[1], location, table, version)
         return pa.concat_tables([files, _located(many[0], table)]), other
-    return _parse_lines(content, location, table, version)
+    rows, other = _parse_lines(content, location, version)
+    return rows.table(table, location), other
 
 
 def change_files(commit: Commit, table: str, location: str) -> pa.Table:
@@ -77,9 +88,7 @@ def _located(files: pa.Table, table: str) -> pa.Table:
     )
 
 
-def _parse_lines(
-    content: bytes, location: str, table: str, version: int | None
-) -> tuple[pa.Table, Actions]:
+def _parse_lines(content: bytes, location: str, version: int | None) -> tuple[_Files, Actions]:
     files, other = _Files(version), Actions()
     kind = ""
     try:
@@ -90,7 +99,7 @@ def _parse_lines(
                 other.add(kind, action, location)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(location, f"a {kind} action lacks {error}") from error
-    return files.table(table, location), other
+    return files, other
 
 
 def _content(commit: CommitFile, storage: Storage) -> bytes:

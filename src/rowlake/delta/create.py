@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlake.delta.actions import Actions
 from rowlake.delta.commit_file import validate_storage
-from rowlake.delta.definition import Defined, definition_actions, new_definition
+from rowlake.delta.definition import Defined, new_definition
 from rowlake.delta.handle import DeltaHandle
 from rowlake.delta.load import folder_of
 from rowlake.delta.log_files import LOG_FOLDER, LogFiles, Segment, list_log
@@ -41,12 +41,13 @@ def create(
     metadata = defined.metadata
     parameters = {
         "partitionBy": list(metadata.partition_columns),
+        "clusterBy": [".".join(one) for one in definition.cluster_by],
         "properties": dict(metadata.configuration),
         "description": metadata.description,
         "isManaged": False,
     }
     saying = Saying(Told("CREATE TABLE", parameters, {}), token_text(new_token()))
-    return first_version(handle, definition_actions(metadata, defined.protocol), saying)
+    return first_version(handle, defined.actions, saying)
 
 
 def first_version(
@@ -81,7 +82,9 @@ def _staged(catalog: Any, identifier: Identifier, path: str, defined: Defined) -
     properties = io_properties(catalog.properties)
     storage = Storage(properties)
     log = join(folder, LOG_FOLDER)
-    changed = Actions(protocol=defined.protocol, metadata=defined.metadata)
+    changed = Actions(
+        protocol=defined.protocol, metadata=defined.metadata, domains=dict(defined.domains)
+    )
     pending = PendingState(folder, Segment(log, -1, None, ()), storage, changed)
     return DeltaHandle(identifier, catalog, folder, LogFiles(log), properties, pending)
 

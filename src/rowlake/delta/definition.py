@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rowlake.delta import clustering
+from rowlake.delta.actions import domain_action
 from rowlake.delta.column_mapping import fields_in, mapped, mapping_mode
 from rowlake.delta.column_rules import START
 from rowlake.delta.features import (
@@ -20,6 +22,7 @@ from rowlake.delta.metadata import Metadata, metadata_action
 from rowlake.delta.new_schema import delta_schema
 from rowlake.delta.protocol import Protocol, protocol_action
 from rowlake.delta.row_tracking import with_row_tracking
+from rowlake.delta.schema import columns_of
 from rowlake.errors import InvalidStatementError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -40,6 +43,13 @@ class Defined:
 
     metadata: Metadata
     protocol: Protocol
+    domains: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def actions(self) -> list[dict[str, Any]]:
+        """The actions of all of it."""
+        made = definition_actions(self.metadata, self.protocol)
+        return [*made, *(domain_action(name, text) for name, text in self.domains.items())]
 
 
 def definition_actions(
@@ -78,9 +88,15 @@ def new_definition(
         description=wanted.comment,
         created_ms=int(time.time() * 1000),
     )
+    domains: dict[str, str] = {}
+    if wanted.cluster_by:
+        features |= clustering.FEATURES
+        columns = columns_of(metadata, "the new table")
+        paths = clustering.physical_paths(wanted.cluster_by, columns, configuration)
+        domains = {clustering.DOMAIN: clustering.domain_text(paths)}
     found = protocol_for(set(features), protocol, asked)
     validate_defaults(schema, found)
-    return Defined(metadata, found)
+    return Defined(metadata, found, domains)
 
 
 def _validate(wanted: TableDefinition) -> None:

@@ -12,12 +12,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowlake.delta.alter import metadata_version
+from rowlake.delta.clustering import clustering_paths
 from rowlake.delta.column_mapping import mapped
 from rowlake.delta.column_rules import DEFAULT, GENERATED, START
 from rowlake.delta.features import expressions_of, validate_defaults
 from rowlake.delta.new_schema import delta_schema, field_of
 from rowlake.delta.operations import Told
+from rowlake.delta.schema import PHYSICAL_NAME
 from rowlake.delta.swap import swap
+from rowlake.delta.type_widening import ENABLE as ENABLE_WIDENING
+from rowlake.delta.type_widening import is_widening, widen
 from rowlake.delta.writable import validate_writable
 from rowlake.errors import (
     CommitConflictError,
@@ -28,7 +32,7 @@ from rowlake.errors import (
 from rowlake.model.outcome import Landed, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from rowlake.delta.handle import DeltaHandle
     from rowlake.delta.metadata import Metadata
@@ -45,7 +49,8 @@ def evolve(handle: DeltaHandle, what: str, change: Callable[[Any], None]) -> Del
             "rows to a new table."
         )
     validate_writable(handle)
-    builder = SchemaBuilder(handle.state.metadata, handle.name, handle.state.protocol)
+    clustered = {name for path in clustering_paths(handle.state.actions.domains) for name in path}
+    builder = SchemaBuilder(handle.state.metadata, handle.name, handle.state.protocol, clustered)
     change(builder)
     payload = metadata_version(handle, builder.result(), builder.told)
     if payload is None:
@@ -61,8 +66,11 @@ def evolve(handle: DeltaHandle, what: str, change: Callable[[Any], None]) -> Del
 class SchemaBuilder:
     """The next schema of a table."""
 
-    def __init__(self, metadata: Metadata, name: str, protocol: Protocol) -> None:
+    def __init__(
+        self, metadata: Metadata, name: str, protocol: Protocol, clustered: Collection[str] = ()
+    ) -> None:
         self._metadata, self._name, self._protocol = metadata, name, protocol
+        self._clustered = clustered
         self._schema = copy.deepcopy(dict(metadata.schema))
         self.told = Told("CHANGE COLUMNS", {}, {})
 
@@ -104,6 +112,10 @@ class SchemaBuilder:
             raise InvalidStatementError(
                 f"Cannot drop {found['name']} of {self._name}: the table is partitioned by it."
             )
+        if found["metadata"].get(PHYSICAL_NAME) in self._clustered:
+            raise InvalidStatementError(
+                f"Cannot drop {found['name']} of {self._name}: the table is clustered by it."
+            )
         self._validate_unread(path, "drop")
         if len(fields) == 1:
             raise InvalidStatementError(f"Cannot drop the last column of {self._name}.")
@@ -132,15 +144,14 @@ class SchemaBuilder:
         required: bool | None = None,
         doc: str | None = None,
     ) -> SchemaBuilder:
-        """Change a column's comment, or let it be null; a type stays what it is."""
+        """Change a column's comment, let it be null, or widen its type."""
         _, found = self._find(path)
         if field_type is not None:
             wanted = field_of(found["name"], field_type)["type"]
             if wanted != found["type"]:
-                raise UnsupportedFeatureError(
-                    f"Cannot change the type of {found['name']} of {self._name} from "
-                    f"{found['type']} to {wanted}: rowlake does not widen types of Delta tables."
-                )
+                self._validate_widening(path, found, wanted)
+                widen(found, wanted)
+                self._tell("CHANGE COLUMN", column=found["name"])
         if required:
             raise InvalidStatementError(
                 f"Cannot make {found['name']} of {self._name} NOT NULL: rows may hold nulls."
@@ -149,6 +160,19 @@ class SchemaBuilder:
             found["metadata"]["comment"] = doc
             self._tell("CHANGE COLUMN", column=found["name"])
         return self
+
+    def _validate_widening(self, path: str | Path, found: dict[str, Any], wanted: Any) -> None:
+        change = f"the type of {found['name']} of {self._name} from {found['type']} to {wanted}"
+        if not is_widening(found["type"], wanted):
+            raise UnsupportedFeatureError(
+                f"Cannot change {change}: not every value of the one is one of the other."
+            )
+        if not self._metadata.is_set(ENABLE_WIDENING):
+            raise UnsupportedFeatureError(
+                f"Cannot change {change}: set the property {ENABLE_WIDENING} to true first; only "
+                "readers that know the table feature typeWidening can read the table then."
+            )
+        self._validate_unread(path, "change the type of")
 
     def make_column_optional(self, path: str | Path) -> SchemaBuilder:
         """Let a column be null."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rowlake.delta.capabilities import capabilities_of
-from rowlake.delta.clustering import clustering_columns
+from rowlake.delta.clustering import clustering_names
 from rowlake.delta.history import snapshot_of
 from rowlake.delta.schema import TableColumns, columns_of
 from rowlake.delta.state import LogState, PendingState, state_of
@@ -140,7 +140,9 @@ class DeltaHandle(TableHandle):
         return {
             "description": metadata.description,
             "createdAt": metadata.created_ms,
-            "clusteringColumns": clustering_columns(self.state.actions.domains),
+            "clusteringColumns": clustering_names(
+                self.state.actions.domains, self.columns_of(self.state)
+            ),
             "minReaderVersion": protocol.reader_version,
             "minWriterVersion": protocol.writer_version,
             "tableFeatures": list(protocol.features),

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
 
 REPLACE, APPEND, DELETE, OVERWRITE = "replace", "append", "delete", "overwrite"
+# What is counted of files: a filter of all their columns would cost more than reading the commit.
+_COUNTED = ["location", "is_add", "data_change", "size"]
 
 
 def snapshot_of(commit: Commit, timestamp_ms: int) -> SnapshotInfo:
@@ -46,7 +48,8 @@ def operation_of(commit: Commit) -> str:
     Commits that change no rows are `replace`: of files by others (`dataChange` is false), and of
     metadata alone. A file that gets another vector is none that comes: rows of it go.
     """
-    changing = commit.files.filter(commit.files["data_change"])
+    files = commit.files.select(_COUNTED)
+    changing = files.filter(files["data_change"])
     added = changing.filter(changing["is_add"])
     removed = changing.filter(pc.invert(changing["is_add"]))
     adds, removes = _without_others(added, removed) > 0, removed.num_rows > 0
@@ -59,7 +62,7 @@ def operation_of(commit: Commit) -> str:
 
 def summary_of(commit: Commit) -> dict[str, str]:
     """Return the counts of a commit under Iceberg's names, and what commitInfo says."""
-    files = commit.files
+    files = commit.files.select(_COUNTED)
     added, removed = files.filter(files["is_add"]), files.filter(pc.invert(files["is_add"]))
     info = commit.other.commit_info or {}
     found = {
@@ -85,7 +88,9 @@ def summary_of(commit: Commit) -> dict[str, str]:
 
 def _without_others(files: pa.Table, others: pa.Table) -> int:
     """Return how many data files are only on this side: others got another vector, no more."""
-    return int(files.filter(_not_in(files, others)).num_rows)
+    if not others.num_rows or not files.num_rows:
+        return int(files.num_rows)
+    return int(pc.sum(_not_in(files, others)).as_py() or 0)
 
 
 def _not_in(files: pa.Table, others: pa.Table) -> pa.Array:
@@ -145,10 +150,7 @@ def _others(files: pa.Table, known: pa.Table) -> pa.Table:
 
 
 def _rows(handle: DeltaHandle, version: int, files: pa.Table, status: Status) -> FileRows:
-    versions = pa.repeat(pa.scalar(version, pa.int64()), files.num_rows)
-    index = files.schema.get_field_index("commit_version")
-    stamped = files.set_column(index, files.schema.field(index), versions)
-    return FileRows(stamped, handle.state, handle.columns_of(handle.state), status)
+    return FileRows(files, handle.state, handle.columns_of(handle.state), status, version)
 
 
 def _ids(handle: DeltaHandle) -> tuple[int, ...]:

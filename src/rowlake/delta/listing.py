@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.delta import clustering
 from rowlake.delta.partitions import partitions_of
 from rowlake.delta.schema import columns_of
 from rowlake.delta.statistics import Statistics, all_ids
@@ -18,6 +19,7 @@ from rowlake.errors import UnsupportedFeatureError
 from rowlake.model.files import MANIFESTS, Content, Status, files_schema
 from rowlake.model.predicate import FALSE, leaves
 from rowlake.model.transform import partition_type
+from rowlake.model.view import CLUSTERED
 from rowlake.prune.fact_sources import PartitionFacts
 from rowlake.prune.match import some_row
 
@@ -57,6 +59,8 @@ class FileRows:
             "file_size_in_bytes": pc.fill_null(files["size"], 0),
             **self._lineage(files),
         }
+        if "sort_order_id" in names:
+            found["sort_order_id"] = self._orders(files)
         if {"record_count", *METRICS} & set(names):
             has_metrics = bool(set(METRICS) & set(names))
             statistics = Statistics(files, self.state, self.columns, ids if has_metrics else ())
@@ -113,6 +117,18 @@ class FileRows:
         first = files["base_row_id"]
         number = pc.if_else(pc.is_valid(first), files["commit_version"], self._versions(files))
         return {"first_row_id": first, "data_sequence_number": number}
+
+    def _orders(self, files: pa.Table) -> pa.Array:
+        """Return the order of files that are clustered by the table's columns, else none."""
+        domains = self.state.actions.domains
+        if not clustering.clustering_paths(domains) or not files.num_rows:
+            return pa.nulls(files.num_rows, pa.int32())
+        tags = pc.map_lookup(files["tags"].combine_chunks(), clustering.COLUMNS_TAG, "first")
+        same = pc.and_(
+            pc.equal(files["clustering_provider"].combine_chunks(), clustering.PROVIDER),
+            pc.equal(tags, clustering.columns_text(domains)),
+        )
+        return pc.if_else(pc.fill_null(same, False), CLUSTERED, pa.scalar(None, pa.int32()))
 
     def _partitions(self, files: pa.Table) -> pa.Array:
         return partitions_of(files["partition_values"], self.columns, self.state.segment.folder)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowlake.delta import type_widening
 from rowlake.delta.actions import Actions
 from rowlake.delta.column_mapping import MODE, MOST_ID, fields_in
 from rowlake.delta.commit_file import validate_storage
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from rowlake.delta.protocol import Protocol
     from rowlake.model.handle import TableHandle
 
-TYPE_CHANGES = "delta.typeChanges"
-TYPE_WIDENING = "delta.enableTypeWidening"
 VECTORS = "delta.enableDeletionVectors"
 
 
@@ -122,14 +121,14 @@ def _metadata(definition: MirrorDefinition, before: Metadata | None) -> Metadata
     names = {one["metadata"][COLUMN_ID]: one["name"] for one in schema["fields"]}
     known = dict(before.configuration) if before else {}
     most = max([int(known.get(MOST_ID, 0)), *(_id(one) for one in fields_in(schema))])
-    has_changes = any(TYPE_CHANGES in one["metadata"] for one in fields_in(schema))
+    has_changes = any(type_widening.CHANGES in one["metadata"] for one in fields_in(schema))
     wanted = {
         **known,
         MODE: "id",
         MOST_ID: str(most),
         MIRROR_OF: definition.uuid,
         **({VECTORS: "true"} if definition.has_vectors else {}),
-        **({TYPE_WIDENING: "true"} if has_changes else {}),
+        **({type_widening.ENABLE: "true"} if has_changes else {}),
     }
     return Metadata(
         table_id=before.table_id if before else str(uuid.uuid4()),
@@ -215,7 +214,7 @@ def _identify(
     metadata = json_field["metadata"]
     changes = _type_changes(definition.earlier_types.get(number, ()), json_field["type"])
     if changes:
-        metadata[TYPE_CHANGES] = changes
+        metadata[type_widening.CHANGES] = changes
     _identify_below(json_field["type"], arrow_field, definition, known)
 
 
@@ -292,7 +291,7 @@ def _refused(handle: DeltaHandle, path: tuple[str, ...], cause: str) -> Unsuppor
 def _earlier_types(metadata: Metadata, name: str) -> dict[int, tuple[pa.DataType, ...]]:
     """Refuse types that were widened: files hold the narrower ones."""
     for one in fields_in(metadata.schema):
-        changes = (one.get("metadata") or {}).get(TYPE_CHANGES)
+        changes = (one.get("metadata") or {}).get(type_widening.CHANGES)
         if changes:
             raise UnsupportedFeatureError(
                 f"Cannot mirror {name}: the type of {one['name']} was widened "

@@ -90,12 +90,21 @@ def times_of(texts: pa.StringArray, kind: pa.DataType) -> pa.Array:
 def partition_texts(partitions: pa.StructArray, columns: TableColumns) -> dict[str, pa.Array]:
     """Return the texts of partition values by physical name, null for null.
 
-    Raises InvalidStatementError for bytes that are no text: the log cannot hold them.
+    Empty text is null, as Delta on Spark writes it: readers do not agree on what it means.
+    Raises InvalidStatementError for what the log cannot hold: bytes that are no text, empty text of
+    a column that is NOT NULL.
     """
     found = {}
     for index, described in enumerate(columns.spec.fields):
         values = pc.struct_field(partitions, index).dictionary_encode()
         texts = _texts(values.dictionary, described.name)
+        is_empty = pc.and_(pc.equal(texts, ""), pa.types.is_string(values.dictionary.type))
+        if not columns.schema.by_id[described.source_id].nullable and is_empty.true_count:
+            raise InvalidStatementError(
+                f"Cannot write a partition of column {described.name}: Delta keeps empty text as "
+                "null, and the column is NOT NULL."
+            )
+        texts = pc.if_else(is_empty, pa.scalar(None, pa.string()), texts)
         found[columns.physical[described.source_id][0]] = texts.take(values.indices)
     return found
 

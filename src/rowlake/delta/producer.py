@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowlake.delta import clustering
 from rowlake.delta.add_actions import (
     Adding,
     RowIds,
@@ -23,8 +25,9 @@ from rowlake.delta.add_actions import (
     readd_actions,
     remove_actions,
 )
-from rowlake.delta.column_rules import MARKS_ONLY, with_marks, without_marks
-from rowlake.delta.definition import definition_actions
+from rowlake.delta.column_rules import MARKS_ONLY, with_marks
+from rowlake.delta.definition import Defined, definition_actions
+from rowlake.delta.definition_conflicts import find_conflict
 from rowlake.delta.features import APPEND_ONLY, CHANGE_FEED
 from rowlake.delta.new_version import NewVersion, Saying, altered, new_version, token_text
 from rowlake.delta.operations import USER_METADATA, FileCounts, tags_of, told_of
@@ -33,6 +36,7 @@ from rowlake.delta.touched_files import TouchedFiles
 from rowlake.delta.vectors import descriptor_of
 from rowlake.errors import UnsupportedFeatureError
 from rowlake.model.change import Operation
+from rowlake.model.view import CLUSTERED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,15 +81,13 @@ class Produced:
 def outdated(handle: DeltaHandle, prepared: Prepared) -> str | None:
     """Return why files that were written for one definition cannot land in the table as it is."""
     metadata, before = handle.state.metadata, prepared.metadata
-    schema, known = metadata.schema, before.schema
-    if schema != known and not prepared.moves_marks:
-        schema, known = without_marks(schema), without_marks(known)
-    if schema != known or metadata.partition_columns != before.partition_columns:
-        return "another writer changed the table's schema"
-    if metadata.configuration != before.configuration:
-        return "another writer changed the table's properties"
-    if handle.state.protocol != prepared.protocol:
-        return "another writer changed the table's protocol"
+    why = find_conflict(
+        (before, prepared.protocol),
+        (metadata, handle.state.protocol),
+        moves_marks=prepared.moves_marks,
+    )
+    if why is not None:
+        return why
     # What was deleted may be back, so what was made of the rows is no longer true.
     if prepared.read_version is not None and _is_restored(handle, prepared.read_version):
         return "another writer restored an earlier version of the table"
@@ -155,6 +157,9 @@ class _Attempt:
         actions = [*self._created(), *first, *changed, *self._transaction()]
         actions += self._files()
         told = told_of(self.change, self.state.metadata, self._counts())
+        if self._clusters:
+            named = clustering.clustering_names(self.state.actions.domains, self.columns)
+            told = replace(told, parameters={**told.parameters, "clusterBy": named})
         saying = Saying(
             told,
             token_text(token),
@@ -172,7 +177,7 @@ class _Attempt:
         """Return the definition of a table that this commit creates."""
         if not self.handle.is_staged or self.first is not None:
             return []
-        return definition_actions(self._definition, self.state.protocol)
+        return Defined(self._definition, self.state.protocol, self.state.actions.domains).actions
 
     def _changed_definition(self) -> list[dict[str, Any]]:
         """Return the definition where the change makes another one of it."""
@@ -245,13 +250,24 @@ class _Attempt:
             data_change=self.is_change,
             row_ids=ids,
             vectors=self._descriptors(),
+            tags=clustering.file_tags(state.actions.domains) if self._clusters else None,
+            clustering_provider=clustering.PROVIDER if self._clusters else None,
         )
         return [*mark, *adds]
+
+    @cached_property
+    def _clusters(self) -> bool:
+        """Whether the new files are clustered by the table's columns."""
+        orders = self.change.added_data["sort_order_id"]
+        is_ordered = pc.all(pc.equal(orders, CLUSTERED), min_count=1).as_py()
+        return bool(is_ordered and clustering.clustering_paths(self.state.actions.domains))
 
     @property
     def _adding(self) -> Adding:
         metadata, protocol = self.state.metadata, self.state.protocol
-        return Adding(self.handle.folder, self.columns, dict(metadata.configuration), protocol)
+        ids = clustering.clustered_ids(self.state.actions.domains, self.columns)
+        configuration = dict(metadata.configuration)
+        return Adding(self.handle.folder, self.columns, configuration, protocol, ids)
 
     def _descriptors(self) -> Mapping[str, VectorDescriptor]:
         return {

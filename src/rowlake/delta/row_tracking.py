@@ -11,6 +11,7 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from rowlake.delta.actions import domain_action
 from rowlake.delta.commit_file import json_text
 from rowlake.model.task import LAST_UPDATED_COLUMN_ID, ROW_ID_COLUMN_ID
 
@@ -68,4 +69,4 @@ def high_water_mark(domains: Mapping[str, str]) -> int:
 def mark_action(mark: int) -> dict[str, Any]:
     """Return the domainMetadata action of a mark."""
     text = json_text({"rowIdHighWaterMark": mark, "domainName": DOMAIN})
-    return {"domainMetadata": {"domain": DOMAIN, "configuration": text, "removed": False}}
+    return domain_action(DOMAIN, text)

@@ -24,7 +24,7 @@ from rowlake.model.schema import field_id, type_name
 from rowlake.model.values import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from rowlake.delta.schema import TableColumns
 
@@ -46,8 +46,10 @@ class StatsColumns:
     ids: tuple[int, ...]
 
 
-def stats_columns_of(columns: TableColumns, properties: Mapping[str, str]) -> StatsColumns:
-    """Return the columns that a table's properties want statistics of."""
+def stats_columns_of(
+    columns: TableColumns, properties: Mapping[str, str], clustered: Collection[int] = ()
+) -> StatsColumns:
+    """Return the columns that a table's properties want statistics of, and clustered ones."""
     leaves = list(_leaves(columns))
     named = properties.get(NAMED_COLUMNS)
     if named is not None:
@@ -56,6 +58,7 @@ def stats_columns_of(columns: TableColumns, properties: Mapping[str, str]) -> St
     else:
         count = _count(properties.get(FIRST_COLUMNS, str(DEFAULT_COLUMNS)))
         chosen = [one for one, _ in (leaves if count < 0 else leaves[:count])]
+    chosen += [one for one, _ in leaves if one in clustered and one not in chosen]
     return StatsColumns(columns, tuple(chosen))
 
 

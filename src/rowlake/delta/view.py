@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.delta.actions import Actions
 from rowlake.delta.capabilities import capabilities_of
+from rowlake.delta.clustering import clustered_ids
 from rowlake.delta.features import rules_of
 from rowlake.delta.layout import layout_of
 from rowlake.delta.state import LogState, PendingState, state_of
@@ -71,6 +72,7 @@ def view_of(handle: DeltaHandle, state: LogState, snapshot: SnapshotInfo | None)
         name_mapping=columns.name_mapping,
         layout=layout_of(handle.location, metadata, columns),
         rules=rules_of(metadata),
+        cluster_by=clustered_ids(state.actions.domains, columns),
         log=handle.log,
         segment=state.segment,
         columns=columns,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowlake.errors import InternalError
 from rowlake.iceberg import expire, refs, updates
-from rowlake.iceberg.definition import redefining_updates
+from rowlake.iceberg.definition import redefining_updates, refuse_clustering
 from rowlake.iceberg.name_mapping import ensure_mapping
 from rowlake.iceberg.specs import add_unpartitioned_spec
 from rowlake.model import metadata_change as changes
@@ -61,6 +61,13 @@ def _(change: changes.UnsetProperties, handle: IcebergHandle) -> Updates:
 @updates_of.register(changes.SetSortOrder)
 def _(change: changes.SetSortOrder, handle: IcebergHandle) -> Updates:
     return updates.set_sort_order(handle, change.order)
+
+
+@updates_of.register(changes.SetClustering)
+def _(change: changes.SetClustering, handle: IcebergHandle) -> Updates:
+    del handle
+    refuse_clustering(change.columns)
+    return refs.NOTHING
 
 
 @updates_of.register(changes.AddSpec)

@@ -25,7 +25,7 @@ from rowlake.model.column_rules import (
 from rowlake.model.reserved_columns import validate_column_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowlake.catalog.handle import IcebergHandle
     from rowlake.iceberg.refs import Updates
@@ -38,6 +38,7 @@ DEFAULT_VERSION = "2"
 
 def new_definition(wanted: TableDefinition) -> Definition:
     """Return the definition of a table that is to be created."""
+    refuse_clustering(wanted.cluster_by)
     version = wanted.properties.get("format-version", DEFAULT_VERSION)
     schema = iceberg_schema(wanted.schema, version)
     return Definition(
@@ -51,6 +52,7 @@ def new_definition(wanted: TableDefinition) -> Definition:
 
 def redefining_updates(handle: IcebergHandle, wanted: TableDefinition) -> Updates:
     """Return the updates that make a table look like the definition."""
+    refuse_clustering(wanted.cluster_by)
     metadata = handle.metadata
     version = wanted.properties.get("format-version", str(metadata.format_version))
     schema = iceberg_schema(
@@ -66,6 +68,17 @@ def redefining_updates(handle: IcebergHandle, wanted: TableDefinition) -> Update
         order_from(wanted.sort_by, schema),
         wanted.all_properties,
     )
+
+
+def refuse_clustering(columns: Sequence[tuple[str, ...]]) -> None:
+    """Refuse CLUSTER BY, and say what takes its place."""
+    if columns:
+        named = ", ".join(".".join(one) for one in columns)
+        raise UnsupportedFeatureError(
+            f"Cannot cluster an Iceberg table by {named}: Iceberg has sort orders. Write ALTER "
+            f"TABLE … WRITE ORDERED BY {named}, or cluster the files that are there with "
+            f"OPTIMIZE … ZORDER BY ({named})."
+        )
 
 
 def _refuse_made_columns(schema: Mapping[str, Any]) -> None:

@@ -135,6 +135,13 @@ class SetSortOrder:
 
 
 @dataclass(frozen=True)
+class SetClustering:
+    """Set the columns that OPTIMIZE clusters files by; none means that it does not."""
+
+    columns: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class AddSpec:
     """Add a partition spec beside the default one."""
 
@@ -153,6 +160,7 @@ class TableDefinition:
     schema: Any
     partition_by: tuple[str | PartitionBy, ...] = ()
     sort_by: tuple[OrderBy, ...] = ()
+    cluster_by: tuple[tuple[str, ...], ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
     comment: str | None = None
@@ -197,6 +205,7 @@ MetadataChange: TypeAlias = (
     | DropConstraint
     | MoveMark
     | SetSortOrder
+    | SetClustering
     | AddSpec
     | AddNameMapping
     | Redefine

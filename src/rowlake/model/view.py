@@ -45,6 +45,10 @@ class SnapshotInfo:
     __repr__ = redacted_repr
 
 
+# The order of files that are clustered by the columns of their table.
+CLUSTERED = 1
+
+
 @dataclass(frozen=True)
 class TableView:
     """A table at one snapshot (None: a table without any).
@@ -52,8 +56,8 @@ class TableView:
     `schema` is the one to read with: the current schema for the head of a branch, the
     snapshot's own schema for time travel. `io_properties` are what opens its files
     (`rowlake.storage`), `name_mapping` what gives field ids to those without. `can` says what may
-    be written, `layout` how files hold it, `rules` what rows satisfy; `name` and `format_version`
-    are for messages.
+    be written, `layout` how files hold it, `rules` what rows satisfy; `cluster_by` are
+    the columns that OPTIMIZE clusters files by; `name` and `format_version` are for messages.
     """
 
     name: str
@@ -74,6 +78,7 @@ class TableView:
     name_mapping: NameMapping | None = None
     layout: FileLayout = DEFAULT_LAYOUT
     rules: tuple[RowRule, ...] = ()
+    cluster_by: tuple[int, ...] = ()
 
     __repr__ = redacted_repr
 

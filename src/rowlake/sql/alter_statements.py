@@ -12,6 +12,7 @@ from rowlake.model.metadata_change import (
     CreateRef,
     DropConstraint,
     DropRef,
+    SetClustering,
     SetProperties,
     UnsetProperties,
 )
@@ -167,6 +168,7 @@ AlterAction = (
     | DropPartitionField
     | ReplacePartitionField
     | SetWriteOrder
+    | SetClustering
     | SetIdentifierFields
     | DropIdentifierFields
     | CreateRef

@@ -56,6 +56,7 @@ class CreateTable:
     query: str | None = None
     position: int = 0
     format: str = ""
+    cluster_by: tuple[Name, ...] = ()
 
     MODES = ("create", "replace", "create or replace")
 
@@ -334,11 +335,12 @@ class Truncate:
 
 @dataclass(frozen=True)
 class Optimize:
-    """OPTIMIZE t [WHERE …] [ZORDER BY (…)]."""
+    """OPTIMIZE t [FULL] [WHERE …] [ZORDER BY (…)]."""
 
     name: Name
     where: str | None = None
     zorder: tuple[Name, ...] = ()
+    full: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,12 @@ from rowlake.commit.metadata import commit_metadata
 from rowlake.commit.phases import Phase, reached
 from rowlake.commit.rerun import rerun_on_conflict
 from rowlake.model.following import has_landed
-from rowlake.model.metadata_change import SetProperties, SetSortOrder, UnsetProperties
+from rowlake.model.metadata_change import (
+    SetClustering,
+    SetProperties,
+    SetSortOrder,
+    UnsetProperties,
+)
 from rowlake.write.property_rules import validate_settable, validate_unsettable
 
 if TYPE_CHECKING:
@@ -36,6 +41,11 @@ def unset_properties(handle: TableHandle, names: Sequence[str]) -> TableHandle:
 def set_sort_order(handle: TableHandle, order: Sequence[OrderBy]) -> TableHandle:
     """Set the order that new files are written in; none means unsorted."""
     return commit_metadata(handle, "set sort order", SetSortOrder(tuple(order)))
+
+
+def set_clustering(handle: TableHandle, columns: Sequence[tuple[str, ...]]) -> TableHandle:
+    """Set the columns that OPTIMIZE clusters files by; none means that it does not."""
+    return commit_metadata(handle, "set clustering", SetClustering(tuple(columns)))
 
 
 def change_schema(handle: TableHandle, change: Callable[[Any], None]) -> TableHandle:

@@ -58,7 +58,7 @@ COMMENT ON TABLE db.nope IS 'nothing';
 -- case: CREATE TABLE with CLUSTER BY is refused
 -- table: two
 CREATE TABLE db.clustered (id int) USING iceberg CLUSTER BY (id);
--- error: InvalidStatementError
+-- error: UnsupportedFeatureError
 
 -- case: a table cannot be made with retries that are no number
 -- table: empty

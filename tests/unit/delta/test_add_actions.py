@@ -210,7 +210,7 @@ VALUES = {
 @given(data=st.data())
 def test_partition_values_come_back_from_their_texts(kind, data):
     some = data.draw(st.lists(st.none() | VALUES[kind], max_size=4))
-    some = [None if one == "__HIVE_DEFAULT_PARTITION__" else one for one in some]
+    some = [None if one in ("__HIVE_DEFAULT_PARTITION__", "") else one for one in some]
     of = columns([("id", "long"), ("p", kind)], ("p",))
     struct = partition_type(of.spec, of.schema)
     given_values = pa.array([{"p": one} for one in some], struct)
@@ -229,7 +229,8 @@ def test_partition_values_come_back_from_their_texts(kind, data):
         ("double", math.nan, "NaN"),
         ("double", -math.inf, "-Infinity"),
         ("decimal(12,8)", Decimal("0.00000001"), "0.00000001"),
-        ("string", "", ""),
+        ("string", "", None),
+        ("binary", b"", ""),
     ],
 )
 def test_partition_values_are_written_as_the_protocol_says(kind, value, text):

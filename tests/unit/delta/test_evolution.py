@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
 from rowlake import connect
+from rowlake.delta.type_widening import is_widening
 from rowlake.errors import CommitConflictError, InvalidStatementError, UnsupportedFeatureError
+from rowlake.model.predicate import Leaf, Op
 from rowlake.verbs import write
 from tests.any_format import changing
 from tests.delta_logs import actions, people
@@ -96,21 +100,6 @@ def test_constraints_are_not_set_as_properties(lake, path):
         table.set_properties({"delta.constraints.x": "id > 0"})
 
 
-def test_rows_written_for_another_schema_do_not_land(lake, path, monkeypatch):
-    table = lake.create_table(path, people(1).schema)
-    commit = write.commit_or_raise
-
-    def overtaken(*args, **kwargs):
-        with changing(lake.table(path), "schema") as schema:
-            schema.add_column("more", "double")
-        return commit(*args, **kwargs)
-
-    monkeypatch.setattr(write, "commit_or_raise", overtaken)
-    with pytest.raises(CommitConflictError, match="changed the table's schema"):
-        table.append(people(1))
-    assert lake.table(path).arrow().num_rows == 0
-
-
 def test_compaction_changes_no_rows(lake, path):
     properties = {"delta.enableDeletionVectors": "true"}
     table = lake.create_table(path, people(1).schema, properties=properties)
@@ -124,3 +113,98 @@ def test_compaction_changes_no_rows(lake, path):
     assert len(found["add"]) == 1 and "deletionVector" not in found["add"][0]
     assert table.snapshots()[-1].operation == "replace"
     assert rows_of(table.arrow()) == rows_of(people(*(i for i in range(50) if i != 5)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "lands"),
+    [
+        ("a column at the end", True),
+        ("a property of users", True),
+        ("a property of the log", True),
+        ("a column in front", False),
+        ("another codec", False),
+        ("a constraint", False),
+    ],
+)
+def test_rows_land_after_changes_that_files_do_not_depend_on(lake, path, monkeypatch, kind, lands):
+    table = lake.create_table(path, people(1).schema)
+    table.append(people(1))
+    commit = write.commit_or_raise
+
+    def overtaken(*args, **kwargs):
+        monkeypatch.setattr(write, "commit_or_raise", commit)
+        other = lake.table(path)
+        if "column" in kind:
+            with changing(other, "schema") as schema:
+                schema.add_column("more", "double")
+                if "front" in kind:
+                    schema.move_first("more")
+        elif "constraint" in kind:
+            lake.sql(f"ALTER TABLE delta.`{path[1]}` ADD CONSTRAINT c CHECK (id < 2)")
+        else:
+            names = {"another codec": "delta.parquet.compression.codec"}
+            names["a property of the log"] = "delta.checkpointInterval"
+            other.set_properties({names.get(kind, "owner"): "7" if "log" in kind else "gzip"})
+        return commit(*args, **kwargs)
+
+    monkeypatch.setattr(write, "commit_or_raise", overtaken)
+    if lands:
+        table.append(people(2))
+    else:
+        with pytest.raises(CommitConflictError, match="another writer changed"):
+            table.append(people(2))
+    found = sorted(lake.table(path).arrow()["id"].to_pylist())
+    assert found == ([1, 2] if lands else [1])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fits"),
+    [
+        ("byte", "short", True),
+        ("integer", "long", True),
+        ("long", "integer", False),
+        ("integer", "double", True),
+        ("long", "double", False),
+        ("float", "double", True),
+        ("date", "timestamp_ntz", True),
+        ("date", "timestamp", False),
+        ("decimal(5,2)", "decimal(7,3)", True),
+        ("decimal(5,2)", "decimal(6,4)", False),
+        ("decimal(5,2)", "decimal(5,2)", False),
+        ("integer", "decimal(10,0)", True),
+        ("integer", "decimal(12,3)", False),
+        ("long", "decimal(20,0)", True),
+        ("string", "long", False),
+    ],
+)
+def test_types_widen_as_the_protocol_says(before, after, fits):
+    assert is_widening(before, after) is fits
+
+
+def test_a_widened_column_holds_old_and_new_values(lake, path):
+    schema = pa.schema([("id", pa.int32()), ("part", pa.string())])
+    table = lake.create_table(path, schema)
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "part": [""]}))
+    with (
+        pytest.raises(UnsupportedFeatureError, match="enableTypeWidening"),
+        changing(table, "schema") as change,
+    ):
+        change.update_column("id", pa.int64())
+    table.set_properties({"delta.enableTypeWidening": "true"})
+    with changing(lake.table(path), "schema") as change:
+        change.update_column("id", pa.int64())
+    table = lake.table(path)
+    table.append(pa.table({"id": pa.array([2**40], pa.int64()), "part": ["b"]}))
+    assert rows_of(table.arrow()) == [(1, ""), (2**40, "b")]
+    field = json.loads(actions(path, 3)["metaData"][0]["schemaString"])["fields"][0]
+    assert field["metadata"] == {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
+    assert rows_of(table.arrow(where=Leaf(("id",), Op.GT, (5,)))) == [(2**40, "b")]
+
+
+def test_an_empty_partition_value_is_null(lake, path):
+    schema = pa.schema([("id", pa.int64()), pa.field("part", pa.string())])
+    table = lake.create_table(path, schema, partition_by="part")
+    table.append(pa.table({"id": [1, 2], "part": ["", "b"]}))
+    values = [one["partitionValues"]["part"] for one in actions(path, 1)["add"]]
+    assert sorted(values, key=str) == [None, "b"]
+    assert rows_of(table.arrow()) == [(1, None), (2, "b")]

@@ -124,6 +124,17 @@ def test_change_data_files_hold_no_row_ids(lake, path):
     assert pq.read_schema(Path(path[1]) / cdc["path"]).names == ["id", "name", "_change_type"]
 
 
+@pytest.mark.parametrize("net", [False, True])
+def test_changes_are_read_from_change_data_files_beside_row_ids(lake, path, net):
+    table = tracked(lake, path, mode="merge-on-read", **{"delta.enableChangeDataFeed": "true"})
+    table.update({"name": "'u'"}, where="id = 1")
+    table.delete("id = 6", mode="merge-on-read")
+    rows = table.changes(start=2, net=net).toArrow().to_pylist()
+    found = sorted((row["_change_type"], row["id"]) for row in rows)
+    update = ["delete", "insert"] if net else ["update_postimage", "update_preimage"]
+    assert found == sorted([("delete", 6), *((kind, 1) for kind in update)])
+
+
 def test_statistics_know_no_row_ids(lake, path):
     table = tracked(lake, path, mode="copy-on-write")
     table.update({"name": "'u'"}, where="id = 1")

@@ -10,6 +10,7 @@ from rowlake.maintain.compact.zcurve import check_columns
 from rowlake.model.names import quoted
 from rowlake.model.partition import SortField
 from rowlake.model.schema import field_id
+from rowlake.model.view import CLUSTERED
 from rowlake.prune.bind import resolve
 from rowlake.query.row_condition import whole_condition
 from rowlake.sqltext.cursor import Cursor
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from rowlake.model.view import TableView
 
 Path = tuple[str, ...]
-STRATEGIES = ("binpack", "sort", "zorder")
+STRATEGIES = ("binpack", "sort", "zorder", "cluster")
 
 
 def files_where(
@@ -42,6 +43,8 @@ def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None
         raise InvalidStatementError(
             f"Unknown strategy {strategy!r} (expected one of: {', '.join(STRATEGIES)})."
         )
+    if strategy == "cluster":
+        return _clustered(view, order)
     text = order if order is None or isinstance(order, str) else _joined(view, order)
     columns = _zorder_columns(text)
     if strategy == "zorder" or columns is not None:
@@ -51,6 +54,16 @@ def layout_for(view: TableView, strategy: str, order: str | Sequence[str] | None
             raise InvalidStatementError("binpack keeps rows as they are: give strategy sort.")
         return RewriteLayout()
     return _sorted(view, text)
+
+
+def _clustered(view: TableView, order: object) -> RewriteLayout:
+    if order or not view.cluster_by:
+        raise InvalidStatementError(
+            f"Cannot cluster {view.name}: the columns are the table's own, and it must have some "
+            "(ALTER TABLE … CLUSTER BY)."
+        )
+    check_columns(view.schema, view.cluster_by)
+    return RewriteLayout(zorder=view.cluster_by, sort_order_id=CLUSTERED)
 
 
 def _joined(view: TableView, terms: Sequence[str]) -> str:

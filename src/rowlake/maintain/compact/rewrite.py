@@ -133,7 +133,8 @@ class _Run:
     def __init__(self, handle: TableHandle, engine: Engine, request: Request) -> None:
         self.handle, self.engine, self.request = handle, engine, request
         self.view = view_for_write(handle, request.branch)
-        self.options = RewriteOptions.of(request.options, self.view)
+        options = RewriteOptions.of(request.options, self.view)
+        self.options = replace(options, order_id=request.layout.cluster_order_id)
         self.storage = Storage(self.view.io_properties)
         self.phases = Phases()
         self.report = RewriteReport()

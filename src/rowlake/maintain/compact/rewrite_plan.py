@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowlake.maintain.compact.file_groups import group_keys
 from rowlake.maintain.options import GB, JOB_ORDERS, FileSizes, Given
 from rowlake.model.files import Content
+from rowlake.model.predicate import TRUE
 from rowlake.model.properties import whole_number
 from rowlake.model.values import encode_partitions
 from rowlake.plan.files import plan_files
@@ -73,7 +75,10 @@ KNOWN = frozenset(
 
 @dataclass(frozen=True)
 class RewriteOptions:
-    """How to pick, group and commit; see Iceberg's `rewrite_data_files`."""
+    """How to pick, group and commit; see Iceberg's `rewrite_data_files`.
+
+    With an `order_id`, files that are not written in that order are picked too.
+    """
 
     sizes: FileSizes
     min_input_files: int
@@ -91,6 +96,7 @@ class RewriteOptions:
     output_spec_id: int
     max_files: int | None
     ranges_per_file: int = 1
+    order_id: int = 0
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None, view: TableView) -> RewriteOptions:
@@ -183,7 +189,7 @@ class _Picked:
     sizes: Numbers
     deleted: Numbers
     records: Numbers
-    has_many_deletes: NDArray[np.bool_]
+    is_due: NDArray[np.bool_]
     keys: Numbers
 
     @property
@@ -203,12 +209,23 @@ def plan_groups(
     """Return the groups to rewrite, in the order of the work."""
     plan = plan_files(view, where, storage, whole_files=True, runner=runner)
     plan = with_record_counts(plan, storage)
-    found = [_picked(plan, spec_id, options) for spec_id in sorted(plan.data)]
+    unordered = _unordered(view, options.order_id, storage)
+    found = [_picked(plan, spec_id, options, unordered) for spec_id in sorted(plan.data)]
     groups = _groups(plan, _joined(found), options) if found else []
     return Planned(_ordered(groups, options), plan.file_count)
 
 
-def _picked(plan: FilePlan, spec_id: int, options: RewriteOptions) -> _Picked:
+def _unordered(view: TableView, order_id: int, storage: Storage) -> pa.Array:
+    """Return the locations of the files that are not written in an order; none without one."""
+    if not order_id:
+        return pa.array([], pa.string())
+    listed = view.format.list_files(view, TRUE, storage).data(["location", "sort_order_id"])
+    orders = pa.concat_tables(listed.values())
+    same = pc.fill_null(pc.equal(orders["sort_order_id"], order_id), False)
+    return one_array(orders.filter(pc.invert(same))["location"])
+
+
+def _picked(plan: FilePlan, spec_id: int, options: RewriteOptions, unordered: pa.Array) -> _Picked:
     table = plan.data[spec_id]
     sizes = np.asarray(one_array(table.column("file_size_in_bytes")))
     records = np.asarray(one_array(table.column("record_count")))
@@ -216,6 +233,8 @@ def _picked(plan: FilePlan, spec_id: int, options: RewriteOptions) -> _Picked:
     deleted = _deleted_rows(plan, applied, records)
     many = applied.counts >= options.delete_file_threshold
     many |= (deleted > 0) & (deleted >= options.delete_ratio_threshold * records)
+    if len(unordered):
+        many |= np.asarray(pc.is_in(one_array(table.column("location")), unordered))
     wanted = options.sizes.outside(sizes) | many | options.rewrite_all
     rows = np.flatnonzero(wanted)
     keys = group_keys(table, is_written=spec_id == options.output_spec_id)
@@ -269,7 +288,7 @@ def _packed(picked: _Picked, options: RewriteOptions) -> list[Numbers]:
 
 
 def _is_worth(picked: _Picked, places: Numbers, options: RewriteOptions) -> bool:
-    if options.rewrite_all or picked.has_many_deletes[places].any():
+    if options.rewrite_all or picked.is_due[places].any():
         return True
     total, count = int(picked.sizes[places].sum()), len(places)
     enough = count > 1 and (count >= options.min_input_files or total > options.sizes.target)

@@ -51,6 +51,11 @@ class RewriteLayout:
     zorder: tuple[int, ...] = ()
 
     @property
+    def cluster_order_id(self) -> int:
+        """The order of clustered files; 0 where rows are not clustered by the table's columns."""
+        return self.sort_order_id if self.zorder else 0
+
+    @property
     def keeps_order(self) -> bool:
         """True where rows stay in the order in which they are read."""
         return not self.sort and not self.zorder

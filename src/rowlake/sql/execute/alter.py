@@ -10,6 +10,7 @@ from rowlake.model.metadata_change import (
     CreateRef,
     DropConstraint,
     DropRef,
+    SetClustering,
     SetProperties,
     UnsetProperties,
 )
@@ -281,6 +282,10 @@ def _sort_column(lake: Lake, table: Table, path: Name) -> Name:
     return found.path
 
 
+def _set_clustering(lake: Lake, table: Table, action: SetClustering) -> None:
+    alter.set_clustering(table.handle, [_sort_column(lake, table, path) for path in action.columns])
+
+
 def _create_ref(_: Lake, table: Table, action: CreateRef) -> None:
     branches.create_ref(table.handle, action)
 
@@ -313,6 +318,7 @@ _ACTIONS: dict[type, Callable[..., None]] = {
     SetProperties: _set_properties,
     UnsetProperties: _unset_properties,
     alter_s.SetWriteOrder: _set_write_order,
+    SetClustering: _set_clustering,
     CreateRef: _create_ref,
     DropRef: _drop_ref,
     alter_s.SetLocation: _set_location,

@@ -59,17 +59,27 @@ _OPTIMIZED = pa.schema([pa.field("path", pa.string()), pa.field("metrics", _METR
 
 
 def optimize(_lake: Lake, statement: Optimize, table: Table) -> pa.Table:
-    """Pack small files, or Z-order all files of the filter; return Delta's path and metrics.
+    """Pack small files, cluster them, or Z-order them all; return Delta's path and metrics.
 
     WHERE chooses files that may hold matching rows, by any column.
     """
     start = time.time()
-    if statement.zorder:
+    clusters = bool(table.handle.view().cluster_by)
+    if statement.full and not clusters:
+        raise InvalidStatementError(f"OPTIMIZE FULL is for clustered tables; {table.name} is none.")
+    if clusters and statement.zorder:
+        raise InvalidStatementError(
+            f"Cannot Z-order {table.name}: it is clustered. OPTIMIZE without ZORDER BY clusters it."
+        )
+    if clusters:
+        options = CLUSTERING if statement.full else PACKING
+        report = table.rewrite_data_files("cluster", None, statement.where, options)
+    elif statement.zorder:
         columns = ", ".join(quote_parts(name) for name in statement.zorder)
         report = table.rewrite_data_files("zorder", columns, statement.where, CLUSTERING)
     else:
         report = table.rewrite_data_files("binpack", None, statement.where, PACKING)
-    return _told(table, report, start, keeps_order=not statement.zorder)
+    return _told(table, report, start, keeps_order=not statement.zorder and not clusters)
 
 
 def reorg(_lake: Lake, statement: Reorg, table: Table) -> pa.Table:

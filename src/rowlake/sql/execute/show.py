@@ -286,6 +286,9 @@ def create_text(table: Table) -> str:
     if parts:
         texts = [transform_text(view, f.source_id, f.transform) for f in parts]
         lines.append(f"PARTITIONED BY ({', '.join(texts)})")
+    if view.cluster_by:
+        named = ", ".join(quote_parts(view.schema.paths[one]) for one in view.cluster_by)
+        lines.append(f"CLUSTER BY ({named})")
     comment = table.properties.get("comment")
     if comment:
         lines.append(f"COMMENT {string_literal(comment)}")

@@ -203,6 +203,7 @@ def _made(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) -> T
         name,
         layout.schema,
         partition_by=layout.partition_by,
+        cluster_by=layout.cluster_by,
         properties=layout.properties,
         location=layout.location,
         comment=layout.comment,
@@ -225,6 +226,7 @@ def _layout(lake: Lake, statement: s.CreateTable, columns: tuple[Field, ...]) ->
         partition_by=tuple(
             PartitionBy(t.column, t.transform, t.name) for t in statement.partition_by
         ),
+        cluster_by=statement.cluster_by,
         properties=statement.properties,
         location=statement.location,
         comment=statement.comment,
@@ -263,6 +265,7 @@ def _create_like(lake: Lake, statement: s.CreateTableLike) -> None:
             {**parsed.properties, **given},
             comment=parsed.comment,
             if_not_exists=statement.if_not_exists,
+            cluster_by=parsed.cluster_by,
         )
         _made(lake, like, like.columns or ())
 

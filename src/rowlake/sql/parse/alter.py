@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rowlake.model.metadata_change import DropConstraint, SetProperties, UnsetProperties
+from rowlake.model.metadata_change import (
+    DropConstraint,
+    SetClustering,
+    SetProperties,
+    UnsetProperties,
+)
 from rowlake.sql.alter_statements import (
     AddCheck,
     AddColumns,
@@ -25,7 +30,7 @@ from rowlake.sql.alter_statements import (
     SetWriteOrder,
     SyncIdentity,
 )
-from rowlake.sql.parse.create import NAMESPACE_WORDS
+from rowlake.sql.parse.create import NAMESPACE_WORDS, take_cluster_columns
 from rowlake.sql.parse.refs import take_create_ref, take_drop_ref
 from rowlake.sql.parse.views import parse_alter_view
 from rowlake.sql.statements import AlterNamespace, Passthrough, Statement
@@ -63,13 +68,25 @@ def _alter_namespace(cursor: Cursor) -> Statement:
 
 def _take_actions(cursor: Cursor) -> tuple[AlterAction, ...]:
     verb = cursor.accept_one(
-        "RENAME", "ADD", "DROP", "ALTER", "CHANGE", "REPLACE", "SET", "UNSET", "WRITE", "CREATE"
+        "RENAME",
+        "ADD",
+        "DROP",
+        "ALTER",
+        "CHANGE",
+        "REPLACE",
+        "SET",
+        "UNSET",
+        "WRITE",
+        "CREATE",
+        "CLUSTER",
     )
     if verb in ("ALTER", "CHANGE"):
         cursor.accept("COLUMN")
         return _take_column_changes(cursor)
     if verb is None:
-        cursor.expected("RENAME, ADD, DROP, ALTER, REPLACE, SET, UNSET, WRITE or CREATE")
+        cursor.expected(
+            "RENAME, ADD, DROP, ALTER, REPLACE, SET, UNSET, WRITE, CREATE or CLUSTER BY"
+        )
     actions = {
         "RENAME": _take_rename,
         "ADD": _take_add,
@@ -79,8 +96,14 @@ def _take_actions(cursor: Cursor) -> tuple[AlterAction, ...]:
         "UNSET": _take_unset,
         "WRITE": _take_write,
         "CREATE": _take_create,
+        "CLUSTER": _take_clustering,
     }
     return (actions[verb](cursor),)
+
+
+def _take_clustering(cursor: Cursor) -> AlterAction:
+    cursor.expect("BY")
+    return SetClustering(() if cursor.accept("NONE") else take_cluster_columns(cursor))
 
 
 def _take_rename(cursor: Cursor) -> AlterAction:

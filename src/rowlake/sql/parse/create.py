@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rowlake.catalog.formats import path_in
 from rowlake.model.properties import FILE_FORMAT
@@ -23,6 +24,9 @@ from rowlake.sqltext.cursor import Cursor, properties
 from rowlake.sqltext.lexer import TokenKind
 from rowlake.sqltext.terms import PartitionTerm, take_partition_term
 from rowlake.sqltext.types import Field, take_field_rest
+
+if TYPE_CHECKING:
+    from rowlake.sqltext.names import Name
 
 NAMESPACE_WORDS = ("NAMESPACE", "SCHEMA", "DATABASE")
 QUERY_WORDS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
@@ -67,6 +71,7 @@ class _Clauses:
     properties: dict[str, str] = field(default_factory=dict)
     location: str | None = None
     comment: str | None = None
+    cluster_by: tuple[Name, ...] = ()
     foreign: bool = False
 
     __repr__ = redacted_repr
@@ -103,6 +108,7 @@ def _create_table(cursor: Cursor, mode: str) -> Statement:
         query,
         position,
         format=_DELTA if (clauses.provider or "").lower() == _DELTA else "",
+        cluster_by=clauses.cluster_by,
     )
 
 
@@ -186,17 +192,24 @@ def _take_clause(cursor: Cursor, clauses: _Clauses) -> bool:
         _take_partitioning(cursor, clauses)
     elif cursor.accept("CLUSTERED", "BY"):
         _take_buckets(cursor, clauses)
-    elif cursor.at_words("CLUSTER", "BY"):
-        cursor.fail(
-            "CLUSTER BY is not supported: create the table without it; an Iceberg table can have "
-            "ALTER TABLE … WRITE ORDERED BY the columns, a Delta table OPTIMIZE … ZORDER BY them"
-        )
+    elif cursor.accept("CLUSTER", "BY"):
+        clauses.cluster_by = take_cluster_columns(cursor)
     elif cursor.at_words("STORED") or cursor.at_words("ROW", "FORMAT"):
         clauses.foreign = True
         return False
     else:
         return False
     return True
+
+
+def take_cluster_columns(cursor: Cursor) -> tuple[Name, ...]:
+    """Take `(a, b.c)` after CLUSTER BY."""
+    if cursor.at_words("AUTO"):
+        cursor.fail("CLUSTER BY AUTO is not supported: name the columns")
+    cursor.expect_symbol("(")
+    columns = cursor.name_list()
+    cursor.expect_symbol(")")
+    return columns
 
 
 def _take_partitioning(cursor: Cursor, clauses: _Clauses) -> None:

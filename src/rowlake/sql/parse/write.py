@@ -141,9 +141,10 @@ def parse_explain(cursor: Cursor) -> Statement:
 
 
 def parse_optimize(cursor: Cursor) -> Statement:
-    """OPTIMIZE t [WHERE …] [ZORDER BY (…)]."""
+    """OPTIMIZE t [FULL] [WHERE …] [ZORDER BY (…)]."""
     cursor.expect("OPTIMIZE")
     name = cursor.dotted_name(_TABLE)
+    full = cursor.accept("FULL")
     where = cursor.skip_expression("ZORDER") if cursor.accept("WHERE") else None
     zorder: tuple[Name, ...] = ()
     if cursor.accept("ZORDER", "BY"):
@@ -152,7 +153,7 @@ def parse_optimize(cursor: Cursor) -> Statement:
         if bracketed:
             cursor.expect_symbol(")")
     cursor.expect_end()
-    return Optimize(name, where, zorder)
+    return Optimize(name, where, zorder, full)
 
 
 def parse_vacuum(cursor: Cursor) -> Statement:
