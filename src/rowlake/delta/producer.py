@@ -31,6 +31,7 @@ from rowlake.delta.operations import USER_METADATA, FileCounts, tags_of, told_of
 from rowlake.delta.row_tracking import high_water_mark, is_tracked, mark_action
 from rowlake.delta.touched_files import TouchedFiles
 from rowlake.delta.vectors import descriptor_of
+from rowlake.delta.written_for import rules_of, takes_files_of
 from rowlake.errors import UnsupportedFeatureError
 from rowlake.model.change import Operation
 
@@ -80,9 +81,10 @@ def outdated(handle: DeltaHandle, prepared: Prepared) -> str | None:
     schema, known = metadata.schema, before.schema
     if schema != known and not prepared.moves_marks:
         schema, known = without_marks(schema), without_marks(known)
-    if schema != known or metadata.partition_columns != before.partition_columns:
+    fits = takes_files_of(schema, known)
+    if not fits or metadata.partition_columns != before.partition_columns:
         return "another writer changed the table's schema"
-    if metadata.configuration != before.configuration:
+    if rules_of(metadata) != rules_of(before):
         return "another writer changed the table's properties"
     if handle.state.protocol != prepared.protocol:
         return "another writer changed the table's protocol"
