@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 
 
 def swap(handle: DeltaHandle, payload: NewVersion) -> Outcome:
-    """Write a version; a conflict where another writer has taken its number."""
+    """Write a version; a conflict where another writer has taken its number, or the table's place.
+
+    Put-if-absent would put it above a hole in the log of a younger table.
+    """
     try:
+        if not _has_version_before(handle, payload.version):
+            return Conflict(f"version {payload.version - 1} of the table is gone")
         is_ours = write_commit(handle.folder, payload.version, payload.actions, handle.storage)
     except StorageError as error:
         return Unknown(str(error))
@@ -29,6 +34,11 @@ def swap(handle: DeltaHandle, payload: NewVersion) -> Outcome:
     landed = _landed(handle, payload.version)
     after_commit(landed.state, int(time.time() * 1000))
     return Landed(landed)
+
+
+def _has_version_before(handle: DeltaHandle, version: int) -> bool:
+    before = handle.log.commits.get(version - 1)
+    return before is None or handle.storage.exists(before.location)
 
 
 def _landed(handle: DeltaHandle, version: int) -> DeltaHandle:
