@@ -35,9 +35,7 @@ def make(warehouse: Path, kind: str) -> None:
 
 
 VECTORS = f"{MERGED} mode='merge-on-read', app_id='feed', batch=3)"
-APPEND = (
-    f"{APPENDED} **__import__('rowlake.stream.sink', fromlist=['x']).batch_option('feed', 3))"
-)
+APPEND = f"{APPENDED} **__import__('rowlake.stream.sink', fromlist=['x']).batch_option('feed', 3))"
 
 
 @pytest.mark.timeout(600)

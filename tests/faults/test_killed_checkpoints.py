@@ -20,7 +20,7 @@ from tests.parts.killed import check_log, table_of
 from tests.parts.preloaded import forking
 
 NAME = "shop.t"
-KILLS = 6
+KILLS = 3
 FIELDS = "id bigint"
 
 

@@ -34,8 +34,8 @@ def make(warehouse: Path, kind: str) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "kind, mode",
-    [("3", "merge-on-read"), ("delta", "merge-on-read"), ("delta", "copy-on-write")],
-    ids=["vectors", "delta vectors", "delta rewrites"],
+    [("3", "merge-on-read"), ("delta", "copy-on-write")],
+    ids=["vectors", "delta"],
 )
 def test_a_killed_upsert_leaves_one_commit_or_the_other(tmp_path, kind, mode) -> None:
     operation = f'table.upsert({ROWS}, ["id"], mode="{mode}")'

@@ -41,17 +41,22 @@ def _readable(handle: DeltaHandle) -> DeltaHandle:
     That is where the log goes on without them: an older checkpoint, or the first version, and every
     commit since.
     """
-    while True:
-        try:
-            _ = handle.state.metadata
-        except CorruptTableError as error:
-            log = _without_checkpoint(handle.log, error.location)
-            if log is None:
-                raise
-            logger.warning("%s; %s is read without it", error.cause, handle.name)
-            handle = replace(handle, log=log)
-        else:
-            return handle
+    while (log := _log_to_try(handle)) is not None:
+        handle = replace(handle, log=log)
+    return handle
+
+
+def _log_to_try(handle: DeltaHandle) -> LogFiles | None:
+    """Return None where the table can be read, else its log without the damaged checkpoint."""
+    try:
+        _ = handle.state.metadata
+    except CorruptTableError as error:
+        log = _without_checkpoint(handle.log, error.location)
+        if log is None:
+            raise
+        logger.warning("%s; %s is read without it", error.cause, handle.name)
+        return log
+    return None
 
 
 def _without_checkpoint(log: LogFiles, location: str) -> LogFiles | None:

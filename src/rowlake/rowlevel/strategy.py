@@ -52,10 +52,6 @@ class Holds(Protocol):
     def can(self) -> Capabilities:
         """What may be written."""
 
-    @property
-    def format_version(self) -> int:
-        """The version of the format, for messages."""
-
 
 class Way(str, enum.Enum):
     """What is done with one file."""
@@ -97,8 +93,9 @@ def deletes_of(asked: str | None, table: Holds, mode: str | None = None) -> Dele
     if not _can_hold(table.can, found):
         versions = " or ".join(str(version) for version in _VERSIONS[found])
         raise UnsupportedFeatureError(
-            f"deletes={text!r} needs a table of format version {versions}; this one has "
-            f"{table.format_version}. Leave it out, or set the table property format-version."
+            f"deletes={text!r} needs an Iceberg table of format version {versions}; this table "
+            "holds no such deletes. Leave it out, or upgrade an Iceberg table by its property "
+            "format-version."
         )
     return found
 
