@@ -23,9 +23,9 @@ def swap(handle: DeltaHandle, payload: NewVersion) -> Outcome:
 
     Put-if-absent would put it above a hole in the log of a younger table.
     """
+    if not _has_version_before(handle, payload.version):
+        return Conflict(f"version {payload.version - 1} of the table is gone")
     try:
-        if not _has_version_before(handle, payload.version):
-            return Conflict(f"version {payload.version - 1} of the table is gone")
         is_ours = write_commit(handle.folder, payload.version, payload.actions, handle.storage)
     except StorageError as error:
         return Unknown(str(error))
