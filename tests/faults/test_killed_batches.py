@@ -14,7 +14,7 @@ from rowlake import connect
 from rowlake.iceberg.cache import default_cache
 from rowlake.model.app_batch import APP_ID
 from tests.lakes import SALES, sales
-from tests.parts.killed import Death, Work, run_writer
+from tests.parts.killed import Death, Work, check_log, run_writer, table_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,31 +28,31 @@ MERGED = f"table.apply_changes({EVENTS}, keys=['id'], apply_as_deletes=\"op = 'd
 APPENDED = "table.append([{'id': 6, 'note': 'new'}, {'id': 100, 'note': 'new'}], "
 
 
-def make(warehouse: Path) -> None:
+def make(warehouse: Path, kind: str) -> None:
     with connect(str(warehouse)) as lake:
         lake.create_namespace("shop")
-        properties = {"format-version": "3", "commit.retry.min-wait-ms": "1"}
-        lake.create_table(NAME, SALES, properties=properties).append(sales(20))
+        lake.create_table(NAME, SALES, **table_of(kind)).append(sales(20))
+
+
+VECTORS = f"{MERGED} mode='merge-on-read', app_id='feed', batch=3)"
+APPEND = f"{APPENDED} **__import__('rowlake.stream.sink', fromlist=['x']).batch_option('feed', 3))"
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "operation",
-    [
-        f"{MERGED} mode='merge-on-read', app_id='feed', batch=3)",
-        f"{APPENDED} **__import__('rowlake.stream.sink', fromlist=['x']).batch_option('feed', 3))",
-    ],
-    ids=["vectors", "append"],
+    "kind, operation",
+    [("3", VECTORS), ("3", APPEND), ("delta", VECTORS)],
+    ids=["vectors", "append", "delta"],
 )
-def test_a_killed_batch_is_in_the_table_once_after_its_replay(tmp_path, operation) -> None:
+def test_a_killed_batch_is_in_the_table_once_after_its_replay(tmp_path, kind, operation) -> None:
     work = Work(None, NAME, operation)
-    make(tmp_path / "whole")
+    make(tmp_path / "whole", kind)
     steps, ended = run_writer(work, str(tmp_path / "whole"), Death(at=0))
     assert (ended, steps >= 5) == (0, True)
     wanted = state(tmp_path / "whole", operation)
     for death in [*(Death(at) for at in range(1, steps + 1)), Death(steps, "after")]:
         warehouse = tmp_path / f"{death.at}-{death.side}"
-        make(warehouse)
+        make(warehouse, kind)
         assert run_writer(work, str(warehouse), death) == (None, -signal.SIGKILL)
         assert state(warehouse, operation) == wanted, death
 
@@ -67,4 +67,5 @@ def state(warehouse: Path, operation: str) -> tuple:
         assert eval(operation, {"table": table}).skipped
         rows = table.arrow(["id", "note"]).to_pylist()
         commits = sum(one.summary.get(APP_ID) == "feed" for one in table.snapshots())
+        check_log(table)
         return sorted((row["id"], row["note"] or "") for row in rows), commits

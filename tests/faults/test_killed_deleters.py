@@ -15,7 +15,7 @@ import pytest
 from rowlake import connect
 from rowlake.iceberg.cache import default_cache
 from tests.lakes import SALES, sales
-from tests.parts.killed import Death, Work, run_writer
+from tests.parts.killed import Death, Work, check_log, run_writer, table_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,27 +25,28 @@ NAME = "shop.sales"
 DELETE = 'table.delete("id = 6 OR id = 7", mode="merge-on-read")'
 
 
-def make(warehouse: Path, catalog: str | None, version: str) -> None:
+def make(warehouse: Path, catalog: str | None, kind: str) -> None:
     with connect(str(warehouse), catalog) as lake:
         lake.create_namespace("shop")
-        properties = {"format-version": version, "commit.retry.min-wait-ms": "1"}
-        table = lake.create_table(NAME, SALES, properties=properties)
+        table = lake.create_table(NAME, SALES, **table_of(kind))
         table.append(sales(20))
         table.delete("id = 1", mode="merge-on-read")
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("catalog, version", [("filesystem", "2")], ids=["filesystem-v2"])
-def test_a_killed_deleter_leaves_one_commit_or_the_other(tmp_path, catalog, version) -> None:
+@pytest.mark.parametrize(
+    "catalog, kind", [("filesystem", "2"), (None, "delta")], ids=["filesystem-v2", "delta"]
+)
+def test_a_killed_deleter_leaves_one_commit_or_the_other(tmp_path, catalog, kind) -> None:
     work = Work(catalog, NAME, DELETE)
-    make(tmp_path / "whole", catalog, version)
+    make(tmp_path / "whole", catalog, kind)
     steps, ended = run_writer(work, str(tmp_path / "whole"), Death(at=0))
     assert (ended, steps >= 8) == (0, True)
     # After a step is before the next one, but for the last.
     deaths = [Death(at) for at in range(1, steps + 1)] + [Death(steps, "after")]
     warehouses = [tmp_path / f"{death.at}-{death.side}" for death in deaths]
     for warehouse, death in zip(warehouses, deaths, strict=True):
-        make(warehouse, catalog, version)
+        make(warehouse, catalog, kind)
         assert run_writer(work, str(warehouse), death) == (None, -signal.SIGKILL)
     landed = [has_landed(warehouse, catalog) for warehouse in warehouses]
     assert set(landed) == {False, True}
@@ -62,4 +63,5 @@ def has_landed(warehouse: Path, catalog: str | None) -> bool:
         assert ids == set(range(20)) - gone
         table.delete("id = 6 OR id = 8", mode="merge-on-read")
         assert set(table.arrow(["id"])["id"].to_pylist()) == ids - {6, 8}
+        check_log(table)
     return landed

@@ -14,7 +14,7 @@ import pytest
 from rowlake import connect
 from rowlake.iceberg.cache import default_cache
 from tests.lakes import SALES, sales
-from tests.parts.killed import Death, Work, run_writer
+from tests.parts.killed import Death, Work, check_log, run_writer, table_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,26 +24,29 @@ ROWS = '[{"id": id, "note": "new"} for id in (6, 7, 100, 101)]'
 CHANGED, ADDED = {6, 7}, {100, 101}
 
 
-def make(warehouse: Path, version: str) -> None:
+def make(warehouse: Path, kind: str) -> None:
     with connect(str(warehouse)) as lake:
         lake.create_namespace("shop")
-        properties = {"format-version": version, "commit.retry.min-wait-ms": "1"}
-        table = lake.create_table(NAME, SALES, properties=properties)
+        table = lake.create_table(NAME, SALES, **table_of(kind))
         table.append(sales(20))
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("version, mode", [("3", "merge-on-read")], ids=["vectors"])
-def test_a_killed_upsert_leaves_one_commit_or_the_other(tmp_path, version, mode) -> None:
+@pytest.mark.parametrize(
+    "kind, mode",
+    [("3", "merge-on-read"), ("delta", "copy-on-write")],
+    ids=["vectors", "delta"],
+)
+def test_a_killed_upsert_leaves_one_commit_or_the_other(tmp_path, kind, mode) -> None:
     operation = f'table.upsert({ROWS}, ["id"], mode="{mode}")'
     work = Work(None, NAME, operation)
-    make(tmp_path / "whole", version)
+    make(tmp_path / "whole", kind)
     steps, ended = run_writer(work, str(tmp_path / "whole"), Death(at=0))
     assert (ended, steps >= 8) == (0, True)
     deaths = [Death(at) for at in range(1, steps + 1)] + [Death(steps, "after")]
     warehouses = [tmp_path / f"{death.at}-{death.side}" for death in deaths]
     for warehouse, death in zip(warehouses, deaths, strict=True):
-        make(warehouse, version)
+        make(warehouse, kind)
         assert run_writer(work, str(warehouse), death) == (None, -signal.SIGKILL)
     landed = [has_landed(warehouse, mode) for warehouse in warehouses]
     assert set(landed) == {False, True}
@@ -65,6 +68,7 @@ def has_landed(warehouse: Path, mode: str) -> bool:
         assert (result.snapshot_id is None) == landed
         after = notes(table)
         assert after == {**before, **dict.fromkeys(CHANGED | ADDED, "new")}
+        check_log(table)
     return landed
 
 

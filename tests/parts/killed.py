@@ -14,12 +14,19 @@ from rowlake import connect
 from rowlake.catalog.filesystem_backend import FileSystemBackend
 from rowlake.catalog.sql import SqlBackend
 from rowlake.commit.phases import Phase
+from rowlake.delta.handle import DeltaHandle
 from rowlake.storage.files import Storage
+from tests.any_format import referenced_files
+from tests.lakes import files_in
 from tests.parts.preloaded import forking
 from tests.parts.stopping import stopped_at
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+    from rowlake.table import Table
+
+DELTA = "delta"
 
 # A step is a call that changes storage or the catalog; the process dies before or after one.
 STEPS = (
@@ -48,6 +55,31 @@ class Work:
     name: str | tuple[str, ...]
     operation: str
     overtaken: int = 5
+
+
+def table_of(kind: str) -> dict[str, Any]:
+    """Return how a table is created: of a format version of Iceberg, or Delta's.
+
+    Every commit to a Delta table writes a checkpoint: its steps are steps to die at.
+    """
+    waits = {"commit.retry.min-wait-ms": "1"}
+    if kind != DELTA:
+        return {"properties": {**waits, "format-version": kind}}
+    given = {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "1"}
+    return {"properties": {**waits, **given}, "format": DELTA}
+
+
+def check_log(table: Table) -> None:
+    """Check that a Delta log has no holes, and that VACUUM removes what the dead left behind."""
+    if not isinstance(table.handle, DeltaHandle):
+        return
+    versions = [one.snapshot_id for one in table.snapshots()]
+    assert versions == list(range(len(versions)))
+    rows = table.arrow().sort_by("id")
+    table.vacuum(retain_hours=0, enforce_retention_duration=False, dry_run=False)
+    left = {one for one in files_in(table.location) if "/." not in one}
+    assert left <= referenced_files(table), left - referenced_files(table)
+    assert table.arrow().sort_by("id").equals(rows)
 
 
 class Steps:

@@ -10,7 +10,8 @@ which others may have changed rows of the sources. Goes out: the change for that
   number that the compaction started from, where they are in the partition that it is about;
 - a task whose outputs are in another order than its sources (sorted, or split by another spec)
   cannot tell by counts where a row went: `locate` looks for it, by row ids, or, where it cannot,
-  the task is given up where rows of its sources changed.
+  the task is given up where rows of its sources changed. So is it where the table cannot hold
+  deletes of some rows of a file.
 
 What is given up is left as it was in the table, for the next compaction; the files of it are the
 caller's to remove. A writer never fails because of a compaction that lands here.
@@ -163,15 +164,12 @@ class Carry:
             placed = self._placed(part)
             if placed is None:
                 continue
+            without_rows, of_some_rows = _split(part, placed)
+            if of_some_rows and not view.can.row_level_deletes:
+                continue
             kept.append(part)
-            for output in part.outputs:
-                positions = placed.get(output.location)
-                if positions is None:
-                    continue
-                if len(positions) == output.record_count:
-                    empty.add(output.location)
-                else:
-                    deleted.append(_deleted_positions(output, positions))
+            empty |= without_rows
+            deleted += of_some_rows
         if not kept:
             return Breach("others have changed rows of all data files that it rewrote")
         writer = PositionDeleteWriter(
@@ -217,6 +215,22 @@ class Carry:
             return self.change.added_data  # and its manifests stay what they are
         locations = self.change.added_data["location"]
         return self.change.added_data.filter(pc.is_in(locations, pa.array(wanted, pa.string())))
+
+
+def _split(
+    part: RewrittenPart, placed: Mapping[str, Positions]
+) -> tuple[set[str], list[DeletedPositions]]:
+    """Return the outputs of which no row is left, and what is deleted of the others."""
+    empty, deleted = set[str](), []
+    for output in part.outputs:
+        positions = placed.get(output.location)
+        if positions is None:
+            continue
+        if len(positions) == output.record_count:
+            empty.add(output.location)
+        else:
+            deleted.append(_deleted_positions(output, positions))
+    return empty, deleted
 
 
 def _deleted_positions(output: Output, positions: Positions) -> DeletedPositions:

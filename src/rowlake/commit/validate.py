@@ -191,9 +191,7 @@ def _new_deletes_for_files(since: _Since) -> Breach | None:
         return None
     wanted = pa.array(sorted(since.needs.no_new_deletes_for), pa.string())
     for landed in files_landed(since.commits, FileAction.ADDED_DELETES, ADDS_DELETES):
-        found = landed.entries.filter(
-            _may_be_of(landed.entries, wanted, FileAction.ADDED_DELETES)
-        )
+        found = landed.entries.filter(_may_be_of(landed.entries, wanted, FileAction.ADDED_DELETES))
         if found.num_rows:
             what = "added deletes for data files that it replaces"
             return _breach(landed.snapshot, what, found["location"].to_pylist())

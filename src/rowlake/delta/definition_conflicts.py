@@ -61,15 +61,27 @@ def find_conflict(
 
 
 def _only_adds(known: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Return whether a schema has only new columns at its end, which may be null."""
-    if known == now:
-        return True
+    """Return whether a schema has only new, plain columns at its end, which may be null."""
     old, new = list(known["fields"]), list(now["fields"])
+    if old != new[: len(old)]:
+        return False
     added = new[len(old) :]
-    return old == new[: len(old)] and all(
-        one.get("nullable", True) and set(one.get("metadata") or ()) <= _HARMLESS_METADATA
-        for one in added
-    )
+    # Elements of lists and maps are numbered after all columns: a new one would take their number.
+    return not added or (all(map(_is_plain, added)) and not _has_elements(known))
+
+
+def _is_plain(field: Mapping[str, Any]) -> bool:
+    carried = set(field.get("metadata") or ())
+    may_be_null = field.get("nullable", True)
+    return may_be_null and isinstance(field["type"], str) and carried <= _HARMLESS_METADATA
+
+
+def _has_elements(kind: Any) -> bool:
+    if not isinstance(kind, dict):
+        return False
+    if kind.get("type") != "struct":
+        return True
+    return any(_has_elements(field["type"]) for field in kind["fields"])
 
 
 def _is_harmless(before: Mapping[str, str], after: Mapping[str, str]) -> bool:

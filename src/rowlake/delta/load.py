@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowlake.delta.handle import DeltaHandle
 from rowlake.delta.log_files import list_log
-from rowlake.errors import TableNotFoundError
+from rowlake.errors import CorruptTableError, TableNotFoundError
 from rowlake.storage.files import Storage
 from rowlake.storage.filesystems import io_properties
 from rowlake.storage.locations import folder_location, split
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rowlake.delta.log_files import LogFiles
     from rowlake.model.names import Identifier
 
+logger = logging.getLogger("rowlake")
 # That are read on top of a checkpoint while a newer one is there.
 MOST_COMMITS = 100
 
@@ -30,9 +32,42 @@ def load_path(catalog: Any, identifier: Identifier, path: str) -> DeltaHandle:
     log = list_log(folder, Storage(properties))
     if log.is_empty:
         raise TableNotFoundError(f"delta.`{path}`", kind="Delta table")
-    handle = DeltaHandle(identifier, catalog, folder, log, properties)
-    _ = handle.state.metadata
+    return _readable(DeltaHandle(identifier, catalog, folder, log, properties))
+
+
+def _readable(handle: DeltaHandle) -> DeltaHandle:
+    """Return a table that is read without checkpoints which were cut off.
+
+    That is where the log goes on without them: an older checkpoint, or the first version, and every
+    commit since.
+    """
+    while (log := _log_to_try(handle)) is not None:
+        handle = replace(handle, log=log)
     return handle
+
+
+def _log_to_try(handle: DeltaHandle) -> LogFiles | None:
+    """Return None where the table can be read, else its log without the damaged checkpoint."""
+    try:
+        _ = handle.state.metadata
+    except CorruptTableError as error:
+        log = _without_checkpoint(handle.log, error.location)
+        if log is None:
+            raise
+        logger.warning("%s; %s is read without it", error.cause, handle.name)
+        return log
+    return None
+
+
+def _without_checkpoint(log: LogFiles, location: str) -> LogFiles | None:
+    """Return a log without its newest checkpoint, if a location is of that and it can be spared."""
+    newest = max(log.checkpoints, default=None)
+    if newest is None or all(one.location != location for one in log.checkpoints[newest].files):
+        return None
+    kept = {at: one for at, one in log.checkpoints.items() if at != newest}
+    first = max(kept, default=-1) + 1
+    is_whole = all(version in log.commits for version in range(first, log.newest + 1))
+    return replace(log, checkpoints=kept) if is_whole else None
 
 
 def folder_of(path: str) -> str:
@@ -52,9 +87,7 @@ def refresh(handle: DeltaHandle) -> DeltaHandle:
         raise TableNotFoundError(handle.name)
     if log.newest == handle.snapshot_version:
         return handle
-    newest = replace(handle, log=_after(handle.log, log), pending=None)
-    _ = newest.state.metadata
-    return newest
+    return _readable(replace(handle, log=_after(handle.log, log), pending=None))
 
 
 def _after(before: LogFiles, log: LogFiles) -> LogFiles:

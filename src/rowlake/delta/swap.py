@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 
 def swap(handle: DeltaHandle, payload: NewVersion) -> Outcome:
-    """Write a version; a conflict where another writer has taken its number.
+    """Write a version; a conflict where another writer has taken its number, or the table's place.
 
-    Raises StorageError where storage refused: nothing was written then.
+    Put-if-absent would put it above a hole in the log of a younger table. Raises StorageError
+    where storage refused: nothing was written then.
     """
+    if not _has_version_before(handle, payload.version):
+        return Conflict(f"version {payload.version - 1} of the table is gone")
     try:
         is_ours = write_commit(handle.folder, payload.version, payload.actions, handle.storage)
     except UncertainCommitError as error:
@@ -31,6 +34,11 @@ def swap(handle: DeltaHandle, payload: NewVersion) -> Outcome:
     landed = _landed(handle, payload.version)
     after_commit(landed.state, int(time.time() * 1000))
     return Landed(landed)
+
+
+def _has_version_before(handle: DeltaHandle, version: int) -> bool:
+    before = handle.log.commits.get(version - 1)
+    return before is None or handle.storage.exists(before.location)
 
 
 def _landed(handle: DeltaHandle, version: int) -> DeltaHandle:

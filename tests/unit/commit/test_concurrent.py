@@ -250,7 +250,6 @@ def test_dynamic_overwrites_of_different_partitions_both_land(
     assert rows_of(table.arrow()) == together(kept, ours, theirs)
 
 
-@pytest.mark.not_delta("writes across changes of the schema")
 @pytest.mark.parametrize("phase", PHASES)
 def test_an_append_lands_after_a_column_was_added(
     tmp_path, table, other, monkeypatch, phase
@@ -265,6 +264,14 @@ def test_an_append_lands_after_a_column_was_added(
     assert found["extra"].null_count == 12
     assert rows_of(found.drop_columns(["extra"])) == together(sales(8), sales(4, 100))
     assert stray_files(tmp_path, None, NAME) == set()
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_an_append_lands_after_a_property_was_set(table, other, monkeypatch, phase) -> None:
+    with stopped_at(monkeypatch, phase, lambda: other.set_properties({"owner": "somebody"})):
+        table.append(sales(4, 100))
+    assert table.properties["owner"] == "somebody"
+    assert rows_of(table.arrow()) == together(sales(8), sales(4, 100))
 
 
 def _string() -> Any:

@@ -9,6 +9,8 @@ import pytest
 
 from rowlake.maintain.compact.ahead import NAME, read_ahead
 
+pytestmark = pytest.mark.delta
+
 
 def readers() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name.startswith(NAME)]

@@ -13,6 +13,8 @@ from rowlake.model.change import Operation
 from tests.lakes import SALES, make_lake, rows_of, sales
 from tests.unit.sql.lake_without_spark import Frame, lake_without_spark
 
+pytestmark = pytest.mark.delta
+
 ON = {f"{PREFIX}enabled": "true", f"{PREFIX}min-interval-seconds": "0"}
 
 
@@ -91,11 +93,19 @@ def test_compactions_of_others_count(lake) -> None:
         lambda table: table.overwrite(sales(4, 100)),
         lambda table: table.truncate(),
         lambda table: table.delete("id = 1"),
-        lambda table: table.delete("id = 1", deletes="equality"),
         lambda table: table.upsert(sales(4, 6), keys=["id"]),
     ],
 )
 def test_every_write_of_a_table_may_start_it(lake, runs, write) -> None:
+    check_it_starts(lake, runs, write)
+
+
+@pytest.mark.not_delta("equality deletes")
+def test_a_blind_delete_may_start_it(lake, runs) -> None:
+    check_it_starts(lake, runs, lambda table: table.delete("id = 1", deletes="equality"))
+
+
+def check_it_starts(lake, runs, write) -> None:
     table = lake.create_table("ns.t", SALES)
     table.append(sales(8))
     table.set_properties(every(1))
@@ -121,6 +131,7 @@ def test_statements_start_it_too(tmp_path, runs, statement) -> None:
     assert len(runs) == 1
 
 
+@pytest.mark.not_delta("branches")
 def test_writes_that_change_nothing_of_main_do_not_start_it(lake, runs) -> None:
     table = lake.create_table("ns.t", SALES)
     table.append(sales(8))

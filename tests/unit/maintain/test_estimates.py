@@ -10,6 +10,8 @@ from rowlake.maintain.autopilot.costs import OPEN_BYTES, balance, rewriting
 from rowlake.maintain.autopilot.survey import survey
 from tests.lakes import make_lake
 
+pytestmark = pytest.mark.delta
+
 PARTITIONS = 30
 
 

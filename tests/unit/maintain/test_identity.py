@@ -8,6 +8,8 @@ import pytest
 from rowlake.errors import InvalidStatementError
 from rowlake.maintain.cleanup.identity import compare, equality, identified
 
+pytestmark = pytest.mark.delta
+
 
 def look(actual: list[str], known: list[str], **equal: dict[str, str]) -> tuple[list, list, set]:
     rules = equality(equal.get("schemes"), equal.get("authorities"))

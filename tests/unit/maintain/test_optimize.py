@@ -27,6 +27,8 @@ from tests.lakes import SALES, make_lake, rows_of, sales
 from tests.metadata_files import MB, add_files, numbers
 from tests.unit.sql.lake_without_spark import lake_without_spark
 
+pytestmark = pytest.mark.delta
+
 VERBS = list(optimize_steps.RUNNERS)
 
 
@@ -82,6 +84,7 @@ def test_a_table_that_is_well_is_left_alone(lake, ran) -> None:
     assert all(each.why for each in report.steps)
 
 
+@pytest.mark.not_delta("position delete files")
 def test_every_verb_is_either_run_or_left_out_with_a_reason(lake, ran) -> None:
     report = steps_of(crowded(lake))
     assert sorted(states(report)) == sorted(VERBS)
@@ -93,12 +96,14 @@ def test_every_verb_is_either_run_or_left_out_with_a_reason(lake, ran) -> None:
     }
 
 
+@pytest.mark.not_delta("position delete files")
 def test_steps_come_by_what_they_save_for_what_they_cost(lake) -> None:
     chosen, _ = propose(survey(crowded(lake).handle))
     assert [step.verb for step in chosen] == ["rewrite_position_delete_files", "rewrite_data_files"]
     assert chosen[0].ratio > chosen[1].ratio
 
 
+@pytest.mark.not_delta("position delete files")
 def test_a_step_that_does_not_pay_is_left_out(lake, monkeypatch) -> None:
     monkeypatch.setattr(costs, "READS", 0)
     chosen, left = propose(survey(crowded(lake).handle))
@@ -106,6 +111,7 @@ def test_a_step_that_does_not_pay_is_left_out(lake, monkeypatch) -> None:
     assert any(each.why.startswith("it would not pay: saves about") for each in left)
 
 
+@pytest.mark.not_delta("position delete files")
 def test_deletes_of_files_that_are_rewritten_anyway_need_no_step(lake) -> None:
     table = numbers(lake, partition_by=["store"])
     add_files(table, [MB] * 8, stores=[1] * 8)
@@ -116,6 +122,7 @@ def test_deletes_of_files_that_are_rewritten_anyway_need_no_step(lake) -> None:
     assert reasons["rewrite_position_delete_files"] == "no data file that stays has more than one"
 
 
+@pytest.mark.not_delta("sort orders")
 def test_a_table_out_of_its_order_is_sorted(lake) -> None:
     table = numbers(lake, sort_by=[OrderBy(("id",))])
     add_files(table, [512 * MB] * 12, lows=[0] * 12, width=1_000)
@@ -125,6 +132,7 @@ def test_a_table_out_of_its_order_is_sorted(lake) -> None:
     assert "--strategy sort" in step.advice("ns.t").command
 
 
+@pytest.mark.not_delta("equality deletes")
 def test_equality_deletes_are_converted(lake, ran) -> None:
     table = lake.create_table("ns.e", SALES)
     table.append(sales(20))
@@ -157,6 +165,7 @@ def test_manifests_that_are_many_are_rewritten(lake, ran) -> None:
 # --- dry run, budgets, filters
 
 
+@pytest.mark.not_delta("position delete files")
 def test_a_dry_run_shows_exactly_what_a_run_does(lake, ran) -> None:
     table = crowded(lake)
     dry = steps_of(table, dry_run=True)
@@ -168,6 +177,7 @@ def test_a_dry_run_shows_exactly_what_a_run_does(lake, ran) -> None:
     ]
 
 
+@pytest.mark.not_delta("position delete files")
 def test_bytes_that_are_left_bound_what_is_run(lake, ran) -> None:
     table = crowded(lake)
     report = steps_of(table, max_bytes=8_000)
@@ -183,6 +193,7 @@ def test_bytes_that_are_left_bound_what_is_run(lake, ran) -> None:
     assert ran[1][1].max_bytes == 2 * MB - 8_000
 
 
+@pytest.mark.not_delta("sort orders")
 def test_a_sort_runs_whole_or_not_at_all(lake, ran) -> None:
     table = numbers(lake, sort_by=[OrderBy(("id",))])
     add_files(table, [512 * MB] * 12, lows=[0] * 12, width=1_000)
@@ -191,6 +202,7 @@ def test_a_sort_runs_whole_or_not_at_all(lake, ran) -> None:
     assert "--strategy sort" in done.command
 
 
+@pytest.mark.not_delta("sort orders")
 def test_where_there_is_no_room_for_a_sort_small_files_are_merged(lake, ran) -> None:
     table = numbers(lake, sort_by=[OrderBy(("id",))])
     add_files(table, [512 * MB] * 6 + [MB] * 6, lows=[0] * 12, width=1_000)
@@ -213,6 +225,7 @@ def test_a_sort_takes_each_partition_whole() -> None:
     assert int(options["max-file-group-size-bytes"]) > 50 << 30
 
 
+@pytest.mark.not_delta("position delete files")
 def test_what_a_table_cannot_do_is_left_out(lake, ran, monkeypatch) -> None:
     def refuses(*_):
         raise UnsupportedFeatureError("not on version 1")
@@ -225,6 +238,7 @@ def test_what_a_table_cannot_do_is_left_out(lake, ran, monkeypatch) -> None:
     assert states(report)["rewrite_position_delete_files"] == DONE
 
 
+@pytest.mark.not_delta("position delete files")
 def test_seconds_bound_which_steps_start(lake, ran, monkeypatch) -> None:
     table = crowded(lake)
     monkeypatch.setattr(optimizing, "_SPEEDS", {"rewrite_position_delete_files": 1.0})
@@ -280,6 +294,7 @@ def test_compaction_lands_in_parts_within_the_budget() -> None:
 # --- what goes wrong
 
 
+@pytest.mark.not_delta("position delete files")
 def test_a_step_that_loses_against_a_writer_gives_way_and_the_next_runs(lake, ran, monkeypatch):
     def lost(handle, engine, step, limits):
         raise CommitConflictError(step.verb, handle.name, "another was faster")
@@ -292,6 +307,7 @@ def test_a_step_that_loses_against_a_writer_gives_way_and_the_next_runs(lake, ra
     assert "another was faster" in str(report)
 
 
+@pytest.mark.not_delta("position delete files")
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), StorageError("s3://b", "gone")])
 def test_what_is_done_stays_done_and_a_second_run_goes_on(lake, ran, monkeypatch, error) -> None:
     table = crowded(lake)
@@ -336,7 +352,8 @@ def test_a_table_is_well_after_it_and_has_the_same_rows(lake, version) -> None:
     for number in range(6):
         table.append(sales(20, number * 20))
     table.delete("id IN (3, 7, 50)", mode="merge-on-read")
-    table.delete("id = 8", deletes="equality")
+    if table.handle.can.equality_deletes:
+        table.delete("id = 8", deletes="equality")
     before = rows_of(table.arrow())
     dry = table.optimize(dry_run=True)
     report = table.optimize()
@@ -360,9 +377,10 @@ def test_whatever_was_done_another_run_finds_nothing(lake, seed) -> None:
         sort_by=random.choice([[], [OrderBy(("id",))]]),
         properties={"format-version": random.choice(["2", "3"])},
     )
+    more = ["by value", "evolve"] if table.handle.can.equality_deletes else []
     for number in range(14):
         table.append(sales(12, number * 12))
-        doing = random.choice(["append", "mark", "by value", "evolve"])
+        doing = random.choice(["append", "mark", *more])
         one = random.randrange((number + 1) * 12)
         if doing == "mark":
             table.delete(f"id >= {one - 3} AND id <= {one}", mode="merge-on-read")

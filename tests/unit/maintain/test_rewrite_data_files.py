@@ -24,6 +24,8 @@ from tests.lakes import files_in, make_lake, rows_of
 from tests.parts.failing import stray_files
 from tests.parts.stopping import meanwhile, stopped_at
 
+pytestmark = pytest.mark.delta
+
 COLUMNS = pa.schema([("id", pa.int64()), ("p", pa.int32()), ("v", pa.string())])
 ALL = {"rewrite-all": "true"}
 
@@ -148,6 +150,7 @@ def test_a_filter_chooses_files(lake):
         table.rewrite_data_files(where="q = 1")
 
 
+@pytest.mark.not_delta("delete files apart from their data files")
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_deletes_are_folded_in(lake, version):
     table = create(lake, version)
@@ -159,6 +162,16 @@ def test_deletes_are_folded_in(lake, version):
     assert table.files()["content"].to_pylist() == [0]
 
 
+def test_a_table_that_cannot_hold_deletes_gives_way_to_rewrites_of_others(lake, version):
+    table = create(lake, version)
+    other = lake.table("shop.t")
+    with meanwhile(lambda: other.delete("id = 3", mode="copy-on-write")):
+        table.rewrite_data_files(options=ALL)
+    assert ids(table) == [number for number in range(60) if number != 3]
+    table.rewrite_data_files(options=ALL)
+    assert len(read(table)) == 59
+
+
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_files_with_many_deletes_are_picked_whatever_their_size(lake, version):
     table = create(lake, version, files=1)
@@ -168,6 +181,7 @@ def test_files_with_many_deletes_are_picked_whatever_their_size(lake, version):
     assert len(read(table)) == 5
 
 
+@pytest.mark.not_delta("equality deletes")
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_equality_deletes_are_folded_in_and_newer_ones_still_apply(lake, version):
     table = create(lake, version)
@@ -237,6 +251,7 @@ def test_who_loses_often_looks_at_each_commit_once(lake, version, monkeypatch):
     assert ids(table) == [i for i in range(50) if i not in (4, 5, 7, 33)] + [100]
 
 
+@pytest.mark.not_delta("rollbacks")
 def test_a_branch_that_is_rolled_back_meanwhile_is_looked_at_anew(lake):
     table = create(lake, **{"commit.retry.min-wait-ms": "1"})
     other, start = lake.table("shop.t"), table.handle.current_snapshot_id
@@ -250,6 +265,7 @@ def test_a_branch_that_is_rolled_back_meanwhile_is_looked_at_anew(lake):
     assert ids(table) == [i for i in range(60) if i != 5]
 
 
+@pytest.mark.not_delta("branches")
 def test_a_branch_that_is_dropped_meanwhile_is_a_conflict(lake):
     table = create(lake)
     table.create_branch("b")
@@ -290,6 +306,7 @@ def test_row_ids_stay(lake):
     assert rows_of(table.arrow(columns=columns)) == before
 
 
+@pytest.mark.not_delta("partition specs that change")
 def test_old_specs_go_into_the_new_one(lake, version):
     table = create(lake, version)
     with changing(table, "spec") as update:
@@ -300,6 +317,7 @@ def test_old_specs_go_into_the_new_one(lake, version):
     assert read(table) == before
 
 
+@pytest.mark.not_delta("partition specs that change")
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_files_of_several_old_specs_are_one_group(lake, version):
     table = create(lake, version, files=3)
@@ -318,6 +336,7 @@ def test_files_of_several_old_specs_are_one_group(lake, version):
     assert table.rewrite_data_files().rewritten_data_files_count == 0
 
 
+@pytest.mark.not_delta("partition specs that change")
 def test_files_of_old_specs_go_with_those_of_no_partition(lake):
     table = create(lake, files=3)
     with changing(table, "spec") as update:
@@ -331,6 +350,7 @@ def test_files_of_old_specs_go_with_those_of_no_partition(lake):
     assert table.rewrite_data_files().rewritten_data_files_count == 0
 
 
+@pytest.mark.not_delta("partition specs that change")
 def test_rows_of_many_files_meet_in_their_new_partitions(lake):
     table = create(lake, files=0)
     for number in range(8):
@@ -462,6 +482,7 @@ def test_an_empty_table_has_nothing_to_rewrite(lake):
     assert table.rewrite_data_files(options=ALL).rewritten_data_files_count == 0
 
 
+@pytest.mark.not_delta("branches")
 def test_a_branch_is_compacted_by_itself(lake):
     table = create(lake)
     table.create_branch("side")
@@ -492,6 +513,7 @@ def test_a_failed_write_leaves_nothing(lake, tmp_path, monkeypatch):
     assert files_in(str(tmp_path)) == before
 
 
+@pytest.mark.not_delta("delete files apart from their data files")
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_deletes_of_files_that_are_gone_can_be_removed(lake, version):
     table = create(lake, version, **{"write.delete.granularity": "partition"})
@@ -503,6 +525,7 @@ def test_deletes_of_files_that_are_gone_can_be_removed(lake, version):
     assert pc.sum(table.files()["content"]).as_py() == 0
 
 
+@pytest.mark.not_delta("such names without column mapping")
 def test_a_list_names_columns_as_they_are(lake):
     columns = pa.schema([("a b", pa.int64()), ("c.d", pa.int64()), ("order", pa.int64())])
     table = lake.create_table("shop.odd", columns)

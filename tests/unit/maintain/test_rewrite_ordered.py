@@ -25,6 +25,8 @@ from tests.any_format import changing, read_by_others
 from tests.lakes import files_in, make_lake, rows_of
 from tests.parts.stopping import meanwhile
 
+pytestmark = pytest.mark.delta
+
 COLUMNS = pa.schema(
     [("a", pa.int64()), ("b", pa.float64()), ("c", pa.string()), ("d", pa.date32())]
 )
@@ -146,6 +148,7 @@ def test_row_lineage_is_kept(lake, size):
     assert pc.max(table.files()["content"]).as_py() == 0
 
 
+@pytest.mark.not_delta("partition specs that change")
 @pytest.mark.parametrize("strategy", ["sort", "zorder"])
 def test_partitions_stay_apart_and_old_specs_go_into_the_new_one(lake, size, strategy):
     table = create(lake)
@@ -186,6 +189,7 @@ def test_nested_columns_are_named_by_path_and_others_refused(lake):
         table.rewrite_data_files("sort", "zorder(nope)")
 
 
+@pytest.mark.not_delta("row ids")
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_changes_of_others_are_carried_over_by_row_ids(lake, size, version):
     table = create(lake, version)
@@ -208,6 +212,7 @@ def test_changes_of_others_are_carried_over_by_row_ids(lake, size, version):
         assert (report.given_up_files_count, report.rewritten_data_files_count) == (4, 0)
 
 
+@pytest.mark.not_delta("row ids")
 def test_files_that_others_rewrite_meanwhile_are_not_doubled(lake, size):
     table = create(lake, "3")
     other = lake.table("shop.t")
@@ -220,6 +225,7 @@ def test_files_that_others_rewrite_meanwhile_are_not_doubled(lake, size):
     assert {tuple(row) for row in rows_of(table.arrow(columns=["b", "_row_id"]))} <= ids
 
 
+@pytest.mark.not_delta("row ids")
 def test_rows_that_had_no_ids_cannot_be_carried_over(lake):
     table = create(lake, "2")
     table.set_properties({"format-version": "3"})

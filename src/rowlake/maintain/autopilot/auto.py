@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from rowlake.engine.spark import Engine
     from rowlake.model.handle import TableHandle
+    from rowlake.model.view import SnapshotInfo
 
 PREFIX = "rowlake.auto-optimize."
 EVERY_COMMITS, MIN_INTERVAL_SECONDS, MAX_BYTES = 10, 60, 1_000_000_000
@@ -162,10 +163,18 @@ def is_due(handle: TableHandle, policy: Policy, look: _Look | None) -> bool:
     for found in handle.ancestors(handle.current_snapshot_id):
         if look is not None and found.snapshot_id == look.snapshot_id:
             break
+        if _is_of_metadata(found):
+            continue
         if found.operation == "replace":
             return count >= policy.every_commits and now - found.timestamp_ms >= wait_ms
         count += 1
     return count >= policy.every_commits
+
+
+def _is_of_metadata(found: SnapshotInfo) -> bool:
+    """Return whether a commit touched no file; some formats log changes of metadata as commits."""
+    counts = ("added-data-files", "deleted-data-files", "removed-files-size")
+    return found.operation == "replace" and all(found.summary.get(one) == "0" for one in counts)
 
 
 def _now_ms() -> int:
