@@ -156,7 +156,7 @@ def looked_up(keys: IndexKeys, count: int, found: Iterable[Numbers | None]) -> K
 def narrowed(plan: FilePlan, storage: Storage) -> FilePlan:
     """Return a plan of which files are read only where they may have the keys of its predicate."""
     view = plan.view
-    keys = index_keys(view.schema, view.properties)
+    keys = index_keys(view)
     if keys is None or not 0 < plan.file_count <= MOST_FILES:
         return plan
     hashes = key_hashes(plan.predicate, keys, view.schema)

@@ -61,7 +61,7 @@ def with_positions(
     """
     if not has_index(view.properties):
         return placed, KeyLookup()
-    keys = index_keys(view.schema, view.properties)
+    keys = index_keys(view)
     if keys is None:
         names = key_names(view.properties)
         return placed, KeyLookup(names, reason="no index can be made of its columns")
