@@ -2,6 +2,7 @@
 
 from bench.cases import (
     engine,
+    key_index,
     maintenance,
     memory,
     planning,
@@ -24,6 +25,7 @@ CASES = {
         *rowlevel.CASES,
         *share.CASES,
         *upsert.CASES,
+        *key_index.CASES,
         *memory.CASES,
         *maintenance.CASES,
     )
