@@ -21,6 +21,7 @@ from rowlake.plan.key_lookup import (
     MOST_FILES,
     IndexedName,
     KeyLookup,
+    is_sparse,
     key_hashes,
     looked_up,
     positions_in,
@@ -81,7 +82,9 @@ def with_positions(
         fill(missing, keys)
         found = _find(placed, keys, by_part, storage)
     kept = [
-        one if each is None else replace(one, file=replace(one.file, only=each))
+        replace(one, file=replace(one.file, only=each))
+        if each is not None and is_sparse(each, one.file.record_count)
+        else one
         for one, each in zip(placed, found, strict=True)
         if each is None or len(each)
     ]
