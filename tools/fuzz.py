@@ -6,7 +6,8 @@ that went wrong, cut down to the steps that it needs. A history has a number; th
 and steps always give the same history, in any process. Every table is read by rowlake and compared
 with a plain oracle; at the end of some histories PyIceberg reads it too, at the end of fewer
 Iceberg Java. With `--changes`, the change feeds of each table are replayed instead. With `--format
-delta` the tables are Delta's; delta-rs, DuckDB and Delta on Spark read some of them.
+delta` the tables are Delta's; delta-rs, DuckDB and Delta on Spark read some of them. With `--index`
+the tables have a key index, which is damaged and which writes of PyIceberg leave out.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.histories.changes import check_changes
 from tests.histories.delta import DeltaHistory
 from tests.histories.driver import driver_lake, run, tight_limits
-from tests.histories.history import Divergence, run_history
+from tests.histories.history import Divergence, History, run_history
+from tests.histories.key_index import DeltaIndexHistory, IndexHistory
 from tests.histories.readers import (
     FOR_PYICEBERG,
     check_delta_rs,
@@ -47,7 +49,6 @@ from tests.histories.readers import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.histories.history import History
 
 REPORT_SECONDS = 30
 MEMORY = Path("/dev/shm")  # tables there need not survive a crash of the machine
@@ -64,10 +65,11 @@ _GROUNDS: list[Ground] = []
 
 @dataclass(frozen=True)
 class Way:
-    """Of which format tables are, and whether their change feeds are replayed."""
+    """Of which format tables are, whether their change feeds are replayed, or have a key index."""
 
     format: str = "iceberg"
     changes: bool = False
+    index: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,10 +156,12 @@ class Ground:
 
     def _history(self, reader: str | None, randoms: list[random.Random]) -> History:
         if self.way.format == "delta":
-            return run_history(self._lake, randoms, run, of=DeltaHistory, folder=self._folder)
+            of = DeltaIndexHistory if self.way.index else DeltaHistory
+            return run_history(self._lake, randoms, run, of=of, folder=self._folder)
         lake = self._java[0] if reader == "Java" else self._lake
         options = FOR_PYICEBERG if reader == "PyIceberg" else {}
-        return run_history(lake, randoms, run, **options)
+        of = IndexHistory if self.way.index else History
+        return run_history(lake, randoms, run, of=of, **options)
 
     def _is_read(self, history: History, reader: str) -> bool:
         """Have the reader check the table; return False where it cannot read such a table."""
@@ -253,7 +257,7 @@ def fuzz(arguments: argparse.Namespace, tally: Tally, folder: str) -> None:
     """Run the histories and count them; each divergence is printed when it is found."""
     reported = monotonic()
     numbers = range(arguments.first, arguments.first + arguments.histories)
-    way = Way(arguments.format, arguments.changes)
+    way = Way(arguments.format, arguments.changes, arguments.index)
     found = outcomes(numbers, tally, folder, jobs=arguments.jobs, way=way)
     with closing(found):
         for done in found:
@@ -290,6 +294,7 @@ def main() -> None:
     parser.add_argument("--most-failures", type=int, default=1)
     parser.add_argument("--format", choices=FORMATS, default=FORMATS[0])
     parser.add_argument("--changes", action="store_true", help="replay change feeds")
+    parser.add_argument("--index", action="store_true", help="tables with a key index, damaged")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes; one per core")
     arguments = parser.parse_args()
     seed = arguments.seed or str(random.SystemRandom().randrange(10**9))

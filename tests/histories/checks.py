@@ -10,6 +10,7 @@ from typing import Any
 from rowlake.iceberg.manifest_list import read_manifest_list
 from rowlake.iceberg.manifest_reader import read_manifests
 from rowlake.iceberg.metadata import view_of
+from rowlake.model.key_index import index_location
 
 DATA, POSITION, EQUALITY = 0, 1, 2
 LINEAGE = ["_row_id", "_last_updated_sequence_number"]
@@ -47,7 +48,8 @@ class Files:
             return
         folder = f"{_path(self._table.location)}/data"
         held = {str(Path(place, file)) for place, _, files in os.walk(folder) for file in files}
-        strays = held - {_path(place) for place in self._named}
+        named = {_path(place) for place in self._named}
+        strays = held - named - set(map(index_location, named))
         assert not strays, f"files that no snapshot names: {sorted(strays)}"
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
+import rowlake
 from rowlake.errors import InvalidStatementError
 
 ROWS = 20_000
 
 
+@pytest.fixture(scope="module")
+def lake(spark, tmp_path_factory):
+    found = rowlake.connect(str(tmp_path_factory.mktemp("lake")), spark=spark)
+    found.sql("CREATE NAMESPACE ix")
+    yield found
+    found.close()
+
+
 @pytest.fixture
 def orders(lake):
-    lake.sql("CREATE NAMESPACE IF NOT EXISTS ix")
     lake.sql("DROP TABLE IF EXISTS ix.orders")
     lake.sql(
         "CREATE TABLE ix.orders (id BIGINT, region STRING, amount DOUBLE) "
@@ -32,7 +41,7 @@ def test_statements_by_key_use_the_index(lake, orders):
     assert lake.sql("UPDATE ix.orders SET amount = 2 WHERE id IN (77, 15000)").collect()
     lake.sql("DELETE FROM ix.orders WHERE id = 78")
     lake.sql(
-        "MERGE INTO ix.orders t USING (SELECT * FROM VALUES (79L, 9.0D), (-1L, 9.0D) AS s(id, a)) s "
+        "MERGE INTO ix.orders t USING (SELECT * FROM VALUES (79L, 9D), (-1L, 9D) AS s(id, a)) s "
         "ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = s.a "
         "WHEN NOT MATCHED THEN INSERT (id, region, amount) VALUES (s.id, 'new', s.a)"
     )
@@ -64,8 +73,6 @@ def test_df_and_dropping_the_index(lake, orders):
 
 
 def test_optimize_fills_in_what_other_engines_wrote(lake, orders):
-    import pyarrow as pa
-
     rows = pa.table({"id": [ROWS + 1, ROWS + 2], "region": ["x", "y"], "amount": [1.0, 1.0]})
     orders.to_pyiceberg().append(rows)
     table = lake.table("ix.orders")

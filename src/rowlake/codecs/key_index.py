@@ -58,13 +58,19 @@ _DAMAGE = (ValueError, KeyError, TypeError, RecursionError, struct.error)
 
 @dataclass(frozen=True)
 class IndexedFile:
-    """Which file an index is of, and of which keys: field ids and the families of their types."""
+    """Which file an index is of, and of which keys.
+
+    Keys are columns by name and field id, with the families of their types; `mapped` are names that
+    they have in files without ids. All must be as they were: else the index is of other values.
+    """
 
     location: str
     file_size_in_bytes: int
     record_count: int
     field_ids: tuple[int, ...]
     families: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    mapped: tuple[str, ...] = ()
 
 
 def encode(file: IndexedFile, hashes: Hashes, *, created_by: str) -> bytes:
@@ -187,7 +193,7 @@ class KeyIndex:
         if len(data) != int(lengths.sum()):
             raise CorruptTableError(self.location, "it ends within its entries")
         ends = np.cumsum(lengths)
-        view = memoryview(np.ascontiguousarray(data)).cast("B")
+        view = memoryview(data.tobytes())
         for bucket, end, length in zip(
             buckets.tolist(), ends.tolist(), lengths.tolist(), strict=True
         ):
@@ -250,4 +256,6 @@ def _file(said: dict[str, Any]) -> IndexedFile:
         int(said["record_count"]),
         tuple(int(each) for each in said["field_ids"]),
         tuple(str(each) for each in said["families"]),
+        tuple(str(each) for each in said["names"]),
+        tuple(str(each) for each in said["mapped"]),
     )

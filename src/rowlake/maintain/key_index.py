@@ -69,7 +69,7 @@ def create_index(
 def fill_index(handle: TableHandle, engine: Engine) -> tuple[TableHandle, KeyIndexReport]:
     """Write the indexes that data files of the head lack."""
     started, view = time.perf_counter(), handle.view()
-    keys = index_keys(view.schema, view.properties)
+    keys = index_keys(view)
     if keys is None:
         return handle, KeyIndexReport()
     missing, small, count = missing_indexes(view, engine, keys)

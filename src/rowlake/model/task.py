@@ -36,7 +36,7 @@ LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID = "_last_updated_sequence_number", 2
 
 
 # The rows of a page in files of tables with a key index: what is read to fetch one row.
-PAGE_ROWS = 2_000
+PAGE_ROWS = 1_000
 
 
 def size_of_rows(file_size_in_bytes: int, record_count: int, rows: int) -> int:

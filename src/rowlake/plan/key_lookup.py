@@ -91,10 +91,13 @@ def key_hashes(predicate: Predicate, keys: IndexKeys, schema: Schema) -> Hashes 
     if len(found) < len(values) or np.prod([float(len(each)) for each in found]) > MOST_KEYS:
         return None
     rows = list(product(*found))
-    columns = [
-        pa.array([row[place] for row in rows], schema.by_id[field_id].type)
-        for place, field_id in enumerate(keys.field_ids)
-    ]
+    try:
+        columns = [
+            pa.array([row[place] for row in rows], schema.by_id[field_id].type)
+            for place, field_id in enumerate(keys.field_ids)
+        ]
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None  # a value that the column's type has no room for
     return np.unique(hash_keys(columns))
 
 
@@ -126,16 +129,18 @@ def positions_in(
         file = files[number]
         if not keys.is_for(file.record_count):
             return None
-        found = find_rows(*file, keys, hashes_for(number), storage)
-        if found is not None and 2 * len(found) > file.record_count:
-            return None
-        return found
+        return find_rows(*file, keys, hashes_for(number), storage)
 
     numbers = range(len(files))
     if len(files) <= 1 or split(files[0].location).is_local:
         return [find(number) for number in numbers]
     with ThreadPoolExecutor(min(_THREADS, len(files))) as pool:
         return list(pool.map(find, numbers))
+
+
+def is_sparse(positions: Numbers, record_count: int) -> bool:
+    """Return whether rows are few enough to be fetched one by one."""
+    return 0 < 2 * len(positions) <= record_count
 
 
 def looked_up(keys: IndexKeys, count: int, found: Iterable[Numbers | None]) -> KeyLookup:
@@ -156,7 +161,7 @@ def looked_up(keys: IndexKeys, count: int, found: Iterable[Numbers | None]) -> K
 def narrowed(plan: FilePlan, storage: Storage) -> FilePlan:
     """Return a plan of which files are read only where they may have the keys of its predicate."""
     view = plan.view
-    keys = index_keys(view.schema, view.properties)
+    keys = index_keys(view)
     if keys is None or not 0 < plan.file_count <= MOST_FILES:
         return plan
     hashes = key_hashes(plan.predicate, keys, view.schema)
@@ -167,9 +172,12 @@ def narrowed(plan: FilePlan, storage: Storage) -> FilePlan:
         found = positions_in(names_of(table), keys, lambda _: hashes, storage)
         kept = [each is None or len(each) > 0 for each in found]
         data[spec_id] = table.filter(pa.array(kept, pa.bool_()))
-        locations = table["location"].to_pylist()
-        pairs = zip(locations, found, strict=True)
-        rows |= {place: each for place, each in pairs if each is not None and len(each)}
+        pairs = zip(names_of(table), found, strict=True)
+        rows |= {
+            name.location: each
+            for name, each in pairs
+            if each is not None and is_sparse(each, name.record_count)
+        }
     return replace(plan, data={each: t for each, t in data.items() if t.num_rows}, rows=rows)
 
 

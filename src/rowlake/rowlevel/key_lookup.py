@@ -21,6 +21,7 @@ from rowlake.plan.key_lookup import (
     MOST_FILES,
     IndexedName,
     KeyLookup,
+    is_sparse,
     key_hashes,
     looked_up,
     positions_in,
@@ -61,7 +62,7 @@ def with_positions(
     """
     if not has_index(view.properties):
         return placed, KeyLookup()
-    keys = index_keys(view.schema, view.properties)
+    keys = index_keys(view)
     if keys is None:
         names = key_names(view.properties)
         return placed, KeyLookup(names, reason="no index can be made of its columns")
@@ -81,7 +82,9 @@ def with_positions(
         fill(missing, keys)
         found = _find(placed, keys, by_part, storage)
     kept = [
-        one if each is None else replace(one, file=replace(one.file, only=each))
+        replace(one, file=replace(one.file, only=each))
+        if each is not None and is_sparse(each, one.file.record_count)
+        else one
         for one, each in zip(placed, found, strict=True)
         if each is None or len(each)
     ]

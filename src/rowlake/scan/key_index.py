@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rowlake.codecs.key_index import decode_head
+from rowlake.codecs.key_index import IndexedFile, decode_head
 from rowlake.errors import RowlakeError
 from rowlake.model.key_index import index_location
 from rowlake.scan.cache import ByteLimitedCache
@@ -59,7 +59,7 @@ def find_rows(
     try:
         identity = storage.identity(place)
         with storage.open_input(place) as stream:
-            key = (place, identity, keys.field_ids, keys.families)
+            key = (place, identity, keys)
             index = _heads.get_or_make(key, lambda: _head(place, stream))
             if not _is_of(index, location, file_size_in_bytes, record_count, keys):
                 return None
@@ -79,12 +79,9 @@ def has_rows_indexed(
 
 def _is_of(index: KeyIndex, location: str, size: int, rows: int, keys: IndexKeys) -> bool:
     """Return whether an index is that of a file and of some keys."""
-    file = index.file
-    return (file.location, file.file_size_in_bytes, file.record_count) == (
-        location,
-        size,
-        rows,
-    ) and (file.field_ids, file.families) == (keys.field_ids, keys.families)
+    return index.file == IndexedFile(
+        location, size, rows, keys.field_ids, keys.families, keys.names, keys.mapped
+    )
 
 
 def _head(place: str, stream: pa.NativeFile) -> KeyIndex:

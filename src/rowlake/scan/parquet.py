@@ -54,11 +54,9 @@ class ParquetSource:
         shares_footer: bool = False,
     ) -> None:
         self.location = location
-        self._dictionaries = bool(dictionaries)
-        self._is_local = split(location).is_local
+        self._dictionaries, self._storage = bool(dictionaries), storage
         with reading(location):
             self._stream = storage.open_input(location)
-            self._identity = (location, self._stream.size(), storage.identity(location))
             self.metadata = self._footer(storage, shared=shares_footer)
             self._file = _parquet_file(self._stream, dictionaries, self.metadata)
             found = pa.schema([without_views(field) for field in self._file.schema_arrow])
@@ -125,7 +123,9 @@ class ParquetSource:
 
     @cached_property
     def _pages(self) -> PageReader:
-        return PageReader(self._stream, self.metadata, self._identity, is_local=self._is_local)
+        key = (self.location, self._stream.size(), self._storage.identity(self.location))
+        is_local = split(self.location).is_local
+        return PageReader(self._stream, self.metadata, key, is_local=is_local)
 
     def may_match(
         self, units: list[Unit], predicate: Predicate, columns: Columns

@@ -117,7 +117,7 @@ def write_context(
     - `properties`: win over the table's.
     """
     merged = {**view.write_properties, **(properties or {})}
-    index = index_keys(view.schema, merged)
+    index = index_keys(view, merged)
     if index is not None:  # rows are fetched one by one
         merged.setdefault("write.parquet.page-row-limit", str(PAGE_ROWS))
     schema = _with_lineage(view) if row_lineage else view.schema

@@ -7,6 +7,8 @@ left out, and its file is scanned.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from rowlake.model.schema import Schema
+    from rowlake.model.view import TableView
     from rowlake.storage.files import Storage
 
 
@@ -40,21 +42,27 @@ if TYPE_CHECKING:
 class IndexKeys:
     """The keys of a table's index: columns, in their order, and the families of their types.
 
-    Files of fewer than `least_rows` rows have no index.
+    Files of fewer than `least_rows` rows have no index. `mapped` are the names of the columns in
+    files that carry no field ids, by the table's name mapping.
     """
 
     names: tuple[str, ...]
     field_ids: tuple[int, ...]
     families: tuple[str, ...]
     least_rows: int = LEAST_ROWS
+    mapped: tuple[str, ...] = ()
 
     def is_for(self, record_count: int) -> bool:
         """Return whether files of so many rows have an index."""
         return self.least_rows <= record_count <= MOST_ROWS
 
 
-def index_keys(schema: Schema, properties: Mapping[str, str]) -> IndexKeys | None:
-    """Return the keys of a table's index; None without one, or where a column is gone."""
+def index_keys(view: TableView, properties: Mapping[str, str] | None = None) -> IndexKeys | None:
+    """Return the keys of a table's index; None without one, or where a column is gone.
+
+    `properties` are taken for those of the table.
+    """
+    schema, properties = view.schema, view.properties if properties is None else properties
     names = key_names(properties)
     if not names or not set(names) <= set(schema.arrow.names):
         return None
@@ -68,7 +76,19 @@ def index_keys(schema: Schema, properties: Mapping[str, str]) -> IndexKeys | Non
         tuple(each for each in ids if each is not None),
         tuple(each for each in families if each is not None),
         whole_number(properties, LEAST_ROWS_PROPERTY, LEAST_ROWS, least=1),
+        _mapped(view, ids),
     )
+
+
+def _mapped(view: TableView, ids: list[int | None]) -> tuple[str, ...]:
+    if view.name_mapping is None:
+        return ()
+    text = view.name_mapping.text
+    try:
+        names = {entry["field-id"]: sorted(entry["names"]) for entry in json.loads(text)}
+    except (ValueError, KeyError, TypeError, RecursionError):  # readers say what is wrong with it
+        return (hashlib.sha256(text.encode()).hexdigest(),)
+    return tuple(json.dumps(names.get(each)) for each in ids)
 
 
 class IndexBuilder:
@@ -90,7 +110,13 @@ class IndexBuilder:
         if len(hashes) != record_count or not self._keys.is_for(record_count):
             return None
         file = IndexedFile(
-            location, file_size_in_bytes, record_count, self._keys.field_ids, self._keys.families
+            location,
+            file_size_in_bytes,
+            record_count,
+            self._keys.field_ids,
+            self._keys.families,
+            self._keys.names,
+            self._keys.mapped,
         )
         place = index_location(location)
         with suppress(StorageError):

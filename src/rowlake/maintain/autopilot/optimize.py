@@ -261,7 +261,7 @@ class _Run:
         if self.limits.where is not None or self.limits.branch != "main":
             return []
         view = self.handle.view()
-        keys = index_keys(view.schema, view.properties)
+        keys = index_keys(view)
         if keys is None:
             return []
         missing, _, _ = missing_indexes(view, self.engine, keys)
