@@ -35,7 +35,7 @@ LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID = "_last_updated_sequence_number", 2
 # Rows of a batch where rows go to Spark or to a writer; and where the kernel keeps few of them, so
 # that what a batch costs beside its rows counts. Sources give fewer where rows are wide.
 BATCH_ROWS = 65_536
-LARGE_BATCH_ROWS = 524_288
+LARGE_BATCH_ROWS = 262_144
 
 
 @dataclass(frozen=True)
