@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
     from rowlake.sources.rows import Source
 
+# A source below the limit for Spark is staged by driver threads, which cost nothing to start.
+_LEAST_BYTES = 4 * 1024 * 1024
+
 
 class FrameSource:
     """Rows of Spark."""
@@ -96,7 +99,9 @@ class TableSource:
         """Return the tasks that read some columns."""
         wanted = tuple(dict.fromkeys(name for _, name in columns))
         read = planned(self._handle, Request(wanted, **self._moment), self._engine)
-        tasks = scan_tasks(read.plan, read.context, slots=self._engine.slots)
+        tasks = scan_tasks(
+            read.plan, read.context, slots=self._engine.slots, least_bytes=_LEAST_BYTES
+        )
         return ScanRows(tuple(tasks), read.plan.size_in_bytes, tuple(columns))
 
 

@@ -34,6 +34,11 @@ CHANGE_TYPE_COLUMN, CHANGE_TYPE_COLUMN_ID = "_change_type", 2147483543
 ROW_ID_COLUMN, ROW_ID_COLUMN_ID = "_row_id", 2147483540
 LAST_UPDATED_COLUMN, LAST_UPDATED_COLUMN_ID = "_last_updated_sequence_number", 2147483539
 
+# Rows of a batch where rows go to Spark or to a writer; and where the kernel keeps few of them, so
+# that what a batch costs beside its rows counts. Sources give fewer where rows are wide.
+BATCH_ROWS = 65_536
+LARGE_BATCH_ROWS = 262_144
+
 
 # The rows of a page in files of tables with a key index: what is read to fetch one row.
 PAGE_ROWS = 1_000
@@ -122,7 +127,7 @@ class ScanContext:
     name_mapping: NameMapping | None = None
     partition_type: pa.DataType | None = None
     io_properties: Mapping[str, str] = field(default_factory=dict)
-    batch_rows: int = 65_536
+    batch_rows: int = BATCH_ROWS
     held: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     __repr__ = redacted_repr

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MEGABYTE = 1 << 20
 SPLIT_BYTES = 128 * MEGABYTE
 OPEN_FILE_BYTES = 4 * MEGABYTE
-LEAST_TASK_BYTES = 32 * MEGABYTE  # less than this is not worth a task while others are idle
+LEAST_TASK_BYTES = 32 * MEGABYTE
 TASKS_PER_SLOT = 3
 # Sizes of manifests may be false, and each split opens the file: beyond these counts, splits are
 # larger than asked for.
@@ -56,11 +56,17 @@ class Pieces:
 
 
 def scan_tasks(
-    plan: FilePlan, context: ScanContext, *, slots: int, by_partition: bool = False
+    plan: FilePlan,
+    context: ScanContext,
+    *,
+    slots: int,
+    by_partition: bool = False,
+    least_bytes: int = LEAST_TASK_BYTES,
 ) -> list[ScanTask]:
     """Return the tasks of a plan, heaviest first, for an engine that runs `slots` at a time.
 
-    With `by_partition`, no task has files of two partitions.
+    With `by_partition`, no task has files of two partitions. Less than `least_bytes` is not worth
+    a task while others are idle.
     """
     pieces = [_pieces(plan, spec_id) for spec_id in plan.data]
     weights = np.concatenate([np.zeros(0), *(each.weights for each in pieces)])
@@ -68,7 +74,7 @@ def scan_tasks(
         return []
     split_bytes = whole_number(plan.view.properties, "read.split.target-size", SPLIT_BYTES, least=1)
     groups = _partitions(plan, pieces) if by_partition else np.zeros(len(weights), dtype=np.int64)
-    count = task_count(float(weights.sum()), split_bytes, slots)
+    count = task_count(float(weights.sum()), split_bytes, slots, least_bytes)
     bins = [
         rows[packed]
         for rows in _grouped(groups)
@@ -87,14 +93,16 @@ def whole_files(plan: FilePlan, spec_id: int) -> list[FileTask]:
     return list(_FileTasks(plan, [pieces]).of(rows))
 
 
-def task_count(weight: float, split_bytes: int, slots: int) -> int:
+def task_count(
+    weight: float, split_bytes: int, slots: int, least_bytes: int = LEAST_TASK_BYTES
+) -> int:
     """Return how many tasks some work is worth.
 
     Little work goes to as many slots as have something to do; more of it to about
     `TASKS_PER_SLOT` tasks per slot, so that a slow one does not hold up all.
     """
     if weight <= slots * split_bytes:
-        return max(1, min(slots, int(weight // LEAST_TASK_BYTES)))
+        return max(1, min(slots, int(weight // least_bytes)))
     # As many for each slot, or some are idle while the last ones run.
     per_slot = min(TASKS_PER_SLOT, int(-(-weight // (split_bytes * slots))))
     return slots * per_slot

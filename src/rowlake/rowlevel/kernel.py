@@ -19,7 +19,7 @@ from rowlake.model.distinct import distinct
 from rowlake.model.files import WRITTEN_FILES, Content
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import Schema
-from rowlake.model.task import ScanTask
+from rowlake.model.task import LARGE_BATCH_ROWS, ScanTask
 from rowlake.rowlevel.images import Images
 from rowlake.rowlevel.matches import POSITION, Changes, changes_of
 from rowlake.rowlevel.rows import inserted_rows, patched, target_columns, updated_rows
@@ -175,7 +175,11 @@ def _context_for(task: ChangeTask, updating: Mapping[int, TaskClause]) -> ScanCo
         kept = target_columns(task.write.schema.arrow, list(updating.values()))
         projection = Schema(pa.schema([*kept, POSITION]))
         task.context.held[key] = replace(
-            task.context, projection=projection, predicate=None, exact=False
+            task.context,
+            projection=projection,
+            predicate=None,
+            exact=False,
+            batch_rows=LARGE_BATCH_ROWS,
         )
     context: ScanContext = task.context.held[key]
     return context

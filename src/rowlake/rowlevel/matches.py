@@ -16,7 +16,7 @@ import pyarrow as pa
 from rowlake.errors import CardinalityError
 from rowlake.model.merge import Action, When
 from rowlake.model.schema import FIELD_ID, Schema
-from rowlake.model.task import POS_COLUMN, POS_COLUMN_ID, ScanTask
+from rowlake.model.task import LARGE_BATCH_ROWS, POS_COLUMN, POS_COLUMN_ID, ScanTask
 from rowlake.rowlevel.column_comparison import holds
 from rowlake.rowlevel.rows import are_equal, assigned
 from rowlake.rowlevel.source import flags
@@ -131,7 +131,9 @@ def _key_batches(task: ChangeTask, file: FileTask) -> Iterator[pa.RecordBatch]:
     if context is None:
         fields = [task.context.table_schema.arrow.field(name) for name in names]
         projection = Schema(pa.schema([*fields, POSITION]))
-        context = replace(task.context, projection=projection, exact=True)
+        context = replace(
+            task.context, projection=projection, exact=True, batch_rows=LARGE_BATCH_ROWS
+        )
         task.context.held["keys"] = context
     assert task.staged_schema is not None
     types = [task.staged_schema.field(staged).type for _, staged in task.matching.keys]
@@ -175,7 +177,11 @@ def _positions(
 ) -> Numbers:
     """Return the positions of live rows for which a predicate is TRUE."""
     context = replace(
-        context, projection=Schema(pa.schema([POSITION])), predicate=predicate, exact=True
+        context,
+        projection=Schema(pa.schema([POSITION])),
+        predicate=predicate,
+        exact=True,
+        batch_rows=LARGE_BATCH_ROWS,
     )
     batches = (
         scan_kernel(ScanTask(context, (file,)))

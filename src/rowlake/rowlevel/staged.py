@@ -259,9 +259,10 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _grouped(table: pa.Table, parts: NDArray[np.int32]) -> Iterator[tuple[int, pa.Table]]:
-    order = np.argsort(parts, kind="stable")
-    held = parts[order]
-    ordered = table.take(pa.array(order))
+    held, ordered = parts, table
+    if (parts[1:] < parts[:-1]).any():  # rows of a partitioned table come part by part
+        order = np.argsort(parts, kind="stable")
+        held, ordered = parts[order], table.take(pa.array(order))
     edges = np.flatnonzero(np.diff(held)) + 1
     for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(held)], strict=True):
         yield int(held[start]), ordered.slice(start, end - start).combine_chunks()

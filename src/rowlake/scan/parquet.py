@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rowlake.model.task import BATCH_ROWS
 from rowlake.scan.failures import guarded, reading
 from rowlake.scan.footers import counted, shared_footer
 from rowlake.scan.ids import with_ids
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from rowlake.storage.files import Storage
 
 _OPTIONS: dict[str, Any] = {"coerce_int96_timestamp_unit": "us", "arrow_extensions_enabled": False}
+# Scans that ask for large batches get them as long as a batch takes about this much memory.
+_BATCH_BYTES = 32 * 1024 * 1024
+# Decimals are the widest values that come from fixed physical types.
+_WIDTHS = {"BOOLEAN": 1, "INT32": 16, "INT64": 16, "INT96": 16, "FLOAT": 4, "DOUBLE": 8}
 # A page takes at least this many bytes, and counts its values in 31 bits.
 _LEAST_PAGE, _MOST_PAGE_ROWS = 8, 1 << 31
 
@@ -87,9 +92,12 @@ class ParquetSource:
     def read(self, unit: Unit, kept: frozenset[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Yield a row group's rows in order."""
         names = [self._paths[leaf] for leaf in sorted(kept)]
+        group = self.metadata.row_group(unit.index)
         if is_counting():
-            group = self.metadata.row_group(unit.index)
             count_read(sum(group.column(leaf).total_compressed_size for leaf in kept))
+        if batch_rows > BATCH_ROWS:
+            most = _BATCH_BYTES * unit.num_rows // max(1, _size_in_memory(group, kept))
+            batch_rows = max(BATCH_ROWS, min(batch_rows, most))
         batches = self._file.iter_batches(
             batch_size=batch_rows, row_groups=[unit.index], columns=names, use_threads=False
         )
@@ -163,6 +171,20 @@ def _parquet_file(
         )
     except KeyError:  # no such columns, or not by these names
         return pq.ParquetFile(stream, metadata=footer, **_OPTIONS)
+
+
+def _size_in_memory(group: pq.RowGroupMetaData, leaves: frozenset[int]) -> int:
+    """Return about how many bytes some columns of a row group take once they are decoded."""
+    return sum(_decoded_size(group.column(leaf)) for leaf in leaves)
+
+
+def _decoded_size(column: pq.ColumnChunkMetaData) -> int:
+    width = _WIDTHS.get(column.physical_type)
+    if width is not None:
+        return width * int(column.num_values)
+    size = int(column.total_uncompressed_size)
+    # Texts that a dictionary holds once may come out many times.
+    return _BATCH_BYTES + size if column.has_dictionary_page else size
 
 
 def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:

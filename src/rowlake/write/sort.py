@@ -56,7 +56,10 @@ def sort_batches(
 ) -> list[pa.RecordBatch]:
     """Return all rows sorted by the keys; equal rows keep their order."""
     joined = pa.concat_batches(batches)
-    order = sort_indices(joined, keys, schema)
+    columns, directions = _sort_columns(joined, keys, schema)
+    if _are_in_order(columns, directions):
+        return [joined.slice(start, SLICE_ROWS) for start in range(0, len(joined), SLICE_ROWS)]
+    order = _order(joined, columns, directions)
     return [
         joined.take(order.slice(start, SLICE_ROWS)) for start in range(0, len(joined), SLICE_ROWS)
     ]
@@ -64,6 +67,45 @@ def sort_batches(
 
 def sort_indices(batch: pa.RecordBatch, keys: tuple[SortField, ...], schema: Schema) -> pa.Array:
     """Return the order of the rows."""
+    return _order(batch, *_sort_columns(batch, keys, schema))
+
+
+def _order(
+    batch: pa.RecordBatch, columns: list[pa.Array], directions: list[tuple[str, str]]
+) -> pa.Array:
+    if not columns:
+        return pa.array(np.arange(len(batch)))
+    table = pa.Table.from_arrays(columns, names=[str(place) for place in range(len(columns))])
+    return pc.sort_indices(table, sort_keys=directions)
+
+
+def _are_in_order(columns: list[pa.Array], directions: list[tuple[str, str]]) -> bool:
+    """Return whether rows are in order as they are, as rows read from a sorted file are.
+
+    Columns with nulls, floating-point numbers and rarer types are left to the sort itself.
+    """
+    equal = None
+    for column, (_, direction) in zip(columns, directions, strict=True):
+        if column.null_count or not _is_plain(column.type):
+            return False
+        before, after = column.slice(0, max(0, len(column) - 1)), column.slice(1)
+        wrong = (pc.greater if direction == "ascending" else pc.less)(before, after)
+        if pc.any(wrong if equal is None else pc.and_(wrong, equal)).as_py():
+            return False
+        same = pc.equal(before, after)
+        equal = same if equal is None else pc.and_(equal, same)
+    return True
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_temporal(kind) or types.is_string(kind))
+
+
+def _sort_columns(
+    batch: pa.RecordBatch, keys: tuple[SortField, ...], schema: Schema
+) -> tuple[list[pa.Array], list[tuple[str, str]]]:
+    """Return the columns to sort by and their directions."""
     columns: list[pa.Array] = []
     directions: list[tuple[str, str]] = []
     for key in keys:
@@ -74,10 +116,7 @@ def sort_indices(batch: pa.RecordBatch, keys: tuple[SortField, ...], schema: Sch
             columns.append(ranks)
         directions.append((str(len(columns)), "ascending" if key.ascending else "descending"))
         columns.append(values)
-    if not columns:
-        return pa.array(np.arange(len(batch)))
-    table = pa.Table.from_arrays(columns, names=[str(place) for place in range(len(columns))])
-    return pc.sort_indices(table, sort_keys=directions)
+    return columns, directions
 
 
 def _ranks(values: pa.Array, key: SortField) -> pa.Array | None:

@@ -56,6 +56,15 @@ def arrays(rows, types) -> list[pa.Array]:
 
 
 def found(source, target, null_safe, types) -> list[tuple[int, int]]:
+    """Return the matches; the way for many source rows must find the same ones."""
+    one = pairs_of(source, target, null_safe, types)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rowlake.rowlevel.index._MANY_ROWS", 1)
+        assert pairs_of(source, target, null_safe, types) == one
+    return one
+
+
+def pairs_of(source, target, null_safe, types) -> list[tuple[int, int]]:
     pairs = KeyIndex(arrays(source, types), null_safe).probe(arrays(target, types))
     return list(zip(pairs.target.tolist(), pairs.source.tolist(), strict=True))
 
@@ -124,3 +133,14 @@ def test_many_keys_of_two_columns():
     pairs = index.probe([left.take(pa.array(order)), right.take(pa.array(order))])
     assert np.array_equal(pairs.source, order)
     assert np.array_equal(pairs.target, numbers)
+
+
+def test_whole_numbers_far_apart_are_matched_among_many_rows():
+    count = 40_000
+    tickets = np.repeat(np.arange(count // 10) * 7, 10)
+    items = np.tile(np.arange(10), count // 10)
+    source = [pa.array(tickets), pa.array(items, pa.int32())]
+    wanted = [0, 7, 8, -(2**63), 2**63 - 1, None, 7]
+    target = [pa.array(wanted, pa.int64()), pa.array([3, 9, 3, 3, 3, 3, None], pa.int32())]
+    pairs = KeyIndex(source, (True, True)).probe(target)
+    assert (pairs.target.tolist(), pairs.source.tolist()) == ([0, 1], [3, 19])

@@ -75,3 +75,29 @@ def test_transforms_order_rows_and_equal_ones_stay(transform):
     keys = apply_transform(transform, numbers).to_pylist()
     places = sorted(range(6), key=lambda place: -1 if keys[place] is None else keys[place])
     assert found["n"].to_pylist() == [numbers[place].as_py() for place in places]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["a", "b", "ž"])), max_size=6),
+    ascending=st.tuples(st.booleans(), st.booleans()),
+    is_sorted=st.booleans(),
+)
+def test_rows_that_are_in_order_and_others_come_out_in_order(rows, ascending, is_sorted):
+    def ranked(row: tuple[int, str]) -> tuple[int, int]:
+        number, letter = row[0], "abž".index(row[1])
+        return (number if ascending[0] else -number, letter if ascending[1] else -letter)
+
+    rows = sorted(rows, key=ranked) if is_sorted else rows
+    batch = pa.record_batch(
+        [
+            pa.array([float(place) for place in range(len(rows))], pa.float64()),
+            pa.array([row[1] for row in rows], pa.string()),
+            pa.array([row[0] for row in rows], pa.int64()),
+        ],
+        schema=SCHEMA.arrow,
+    )
+    keys = (SortField(3, "identity", ascending[0]), SortField(2, "identity", ascending[1]))
+    found = pa.Table.from_batches(sort_batches([batch], keys, SCHEMA), SCHEMA.arrow)
+    order = sorted(range(len(rows)), key=lambda place: ranked(rows[place]))
+    assert found["f"].to_pylist() == [float(place) for place in order]
