@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rowlake.model.values import encode_partitions
-from rowlake.plan.tasks import MEGABYTE, pack, scan_tasks, task_count
+from rowlake.plan.tasks import MEGABYTE, SPLIT_BYTES, pack, scan_tasks, task_count
 from rowlake.rowlevel.staged import WHOLE, part_of_location, part_of_partition, pieces_of
 
 if TYPE_CHECKING:
