@@ -68,9 +68,12 @@ def read_layout(footer: bytes) -> Layout:
 def page_locations(index: bytes) -> tuple[Numbers, Numbers, Numbers]:
     """Return offsets, sizes and first rows of the pages that an offset index lists."""
     reader = _Reader(index)
-    if next(reader.fields(), None) != (1, _LIST):
-        raise ValueError("an offset index lists no pages")
-    count = reader.size_of_list(_STRUCT)
+    try:
+        if next(reader.fields(), None) != (1, _LIST):
+            raise ValueError("an offset index lists no pages")
+        count = reader.size_of_list(_STRUCT)
+    except IndexError as error:
+        raise ValueError("an offset index ends early") from error
     data = np.frombuffer(index, np.uint8)[reader.at :]
     # Every byte below 0x80 ends a token: a header, a number or the end of a struct.
     ends = np.flatnonzero(data < 0x80)[: len(_TOKENS) * count].reshape(count, len(_TOKENS))

@@ -107,6 +107,9 @@ class PageReader:
         return _Chosen(unit, chunk, pages, positions[low:high] - unit.first_row)
 
     def _pages_of(self, chunk: Chunk, unit: Unit) -> Pages:
+        end = self._stream.size()
+        if chunk.index_at + chunk.index_length > end:
+            raise ValueError("an offset index is outside of the file")
         data = self._stream.read_at(chunk.index_length, chunk.index_at)
         count_read(len(data))
         offsets, sizes, first_rows = page_locations(data)
@@ -114,6 +117,8 @@ class PageReader:
             raise ValueError("an offset index is not ascending")
         if (np.diff(offsets) < sizes[:-1]).any() or first_rows[-1] >= max(unit.num_rows, 1):
             raise ValueError("pages of an offset index overlap")
+        if int(offsets[-1] + sizes[-1]) > end:
+            raise ValueError("pages of an offset index are outside of the file")
         return Pages(offsets, sizes, first_rows)
 
     def _decoded(
