@@ -18,13 +18,12 @@ sys.path.insert(0, str(ROOT))
 
 from tests.matrix import page, record  # noqa: E402
 from tests.matrix.cells import (  # noqa: E402
-    VERSIONS,
     Cell,
     all_cells,
     is_acceptable,
     verdict_of,
 )
-from tests.matrix.tables import Scene  # noqa: E402
+from tests.matrix.tables import KINDS, Scene  # noqa: E402
 
 
 def chosen(part: str, only: str) -> list[Cell]:
@@ -44,10 +43,10 @@ def run(cells: list[Cell]) -> int:
     wrong = []
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="rowlake-matrix-") as folder:
-        scenes = {one: Scene.made(Path(folder, str(one)), one) for one in VERSIONS}
+        scenes = {one: Scene.made(Path(folder, one), one) for one in KINDS}
         for cell in cells:
             try:
-                found[cell] = verdict_of(cell, scenes[cell.version])
+                found[cell] = verdict_of(cell, scenes[cell.kind])
             except Exception as error:  # noqa: BLE001, PERF203  (told at the end)
                 wrong.append(f"{cell}: {type(error).__name__}: {error}")
         for scene in scenes.values():

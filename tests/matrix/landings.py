@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowlake.verbs.alter import change_schema
 from tests.matrix import statements as sql
 from tests.matrix.statements import How, partition_of
-from tests.matrix.tables import BEFORE_LAST, BRANCH, COLUMNS, NAME, PROPERTIES, rows_in
+from tests.matrix.tables import (
+    BEFORE_LAST,
+    BRANCH,
+    DELTA,
+    ICEBERG_KINDS,
+    KINDS,
+    NAME,
+    created,
+    rows_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +35,7 @@ class Landing:
 
     `is_first`: nothing that came before it is left, so a statement that lands comes after it.
     `on_branch`: it is about the branch that the statement writes to.
+    `kinds`: of tables that have it.
     """
 
     name: str
@@ -32,6 +43,7 @@ class Landing:
     effect: Callable[[list[Row], int], list[Row]] = sql.unchanged
     is_first: bool = False
     on_branch: bool = False
+    kinds: tuple[str, ...] = KINDS
 
 
 def by_statement(name: str, *, same: bool) -> Landing:
@@ -45,7 +57,7 @@ def by_statement(name: str, *, same: bool) -> Landing:
     def effect(rows: list[Row], key: int) -> list[Row]:
         return found.effect(rows, key if same else OTHER)
 
-    return Landing(label, run, effect)
+    return Landing(label, run, effect, kinds=found.kinds)
 
 
 def _plain(how: How) -> How:
@@ -55,7 +67,11 @@ def _plain(how: How) -> How:
 
 def upkeep(name: str) -> Landing:
     found = sql.STATEMENTS[name]
-    return Landing(name, lambda lake, key, how: found.run(lake.table(NAME), key, _plain(how)))
+
+    def run(lake: Lake, key: int, how: How) -> Any:
+        return found.run(lake.table(NAME), key, _plain(how))
+
+    return Landing(name, run, kinds=found.kinds)
 
 
 def append_same(lake: Lake, key: int, _: How) -> Any:
@@ -102,6 +118,23 @@ def roll_back(lake: Lake, _: int, how: How) -> None:
     table.rollback_to(table.snapshots()[-2].snapshot_id)
 
 
+def restore(lake: Lake, _: int, how: How) -> None:
+    del how
+    table = lake.table(NAME)
+    table.restore(table.snapshots()[-2].snapshot_id)
+
+
+def vacuum(lake: Lake, _: int, how: How) -> None:
+    """Remove what is a week old, as is usual: there is nothing."""
+    del how
+    lake.table(NAME).vacuum(dry_run=False)
+
+
+def before_last(rows: list[Row], key: int) -> list[Row]:
+    del rows, key
+    return list(BEFORE_LAST)
+
+
 def drop_branch(lake: Lake, _: int, how: How) -> None:
     del how
     lake.table(NAME).drop_ref(BRANCH)
@@ -109,11 +142,12 @@ def drop_branch(lake: Lake, _: int, how: How) -> None:
 
 def recreate(lake: Lake, _: int, how: How) -> None:
     del how
-    version = {"format-version": str(lake.table(NAME).format_version)}
+    table = lake.table(NAME)
+    kind = DELTA if not table.handle.can.snapshot_expiry else f"v{table.format_version}"
     lake.drop_table(NAME)
-    table = lake.create_table(
-        NAME, COLUMNS, partition_by=["p"], properties={**PROPERTIES, **version}
-    )
+    if kind == DELTA:  # whose log would go on
+        shutil.rmtree(table.location.removeprefix("file://"))
+    table = created(lake, kind)
     table.append(rows_in([_same(1)]))
 
 
@@ -128,18 +162,20 @@ LANDINGS = {
         by_statement("overwrite where", same=True),
         upkeep("rewrite_data_files"),
         Landing("rewrite_data_files + ADD COLUMN", compact_and_add),
-        Landing("rewrite_data_files + expire_snapshots", compact_and_expire),
+        Landing("rewrite_data_files + expire_snapshots", compact_and_expire, kinds=ICEBERG_KINDS),
         upkeep("rewrite_position_delete_files"),
         upkeep("convert_equality_deletes"),
         upkeep("rewrite_manifests"),
         upkeep("expire_snapshots"),
         Landing("ADD COLUMN", add),
         Landing("RENAME COLUMN", altering(lambda b: b.rename_column("note", "remark"))),
-        Landing("widen a column", altering(widen)),
+        Landing("widen a column", altering(widen), kinds=ICEBERG_KINDS),
         Landing("reorder columns", altering(lambda builder: builder.move_first("note"))),
         Landing("SET TBLPROPERTIES", set_property),
-        Landing("rollback", roll_back, lambda _rows, _key: list(BEFORE_LAST), is_first=True),
-        Landing("DROP BRANCH", drop_branch, on_branch=True),
+        Landing("rollback", roll_back, before_last, is_first=True, kinds=ICEBERG_KINDS),
+        Landing("RESTORE", restore, before_last, is_first=True, kinds=(DELTA,)),
+        Landing("VACUUM", vacuum, kinds=(DELTA,)),
+        Landing("DROP BRANCH", drop_branch, on_branch=True, kinds=ICEBERG_KINDS),
         Landing("DROP TABLE + CREATE TABLE", recreate, lambda _rows, _key: [_same(1)], True),
     )
 }

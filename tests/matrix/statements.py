@@ -14,7 +14,7 @@ from rowlake.model.predicate import Leaf, Op
 from rowlake.rowlevel.task import TaskClause
 from rowlake.verbs.alter import change_schema
 from rowlake.verbs.write import WriteOptions
-from tests.matrix.tables import COLUMNS, FUTURE_MS, rows_in
+from tests.matrix.tables import COLUMNS, FUTURE_MS, ICEBERG_KINDS, KINDS, rows_in
 from tests.parts.evaluated import UPDATE, change_values, merge_by_id
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Statement:
     """One kind: `run(table, key, how)`, and what that makes of rows, `effect(rows, key)`.
 
     `axes` says which options it has: `m`ode, `i`solation. `key` is the row that it is about.
+    `kinds`: of tables that have it.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Statement:
     effect: Callable[[list[Row], int], list[Row]]
     axes: str = ""
     key: int = 3
+    kinds: tuple[str, ...] = KINDS
 
 
 def equals(column: str, value: int) -> Predicate:
@@ -202,12 +204,19 @@ STATEMENTS = {
         Statement("UPDATE", update, updated, "mi"),
         Statement("MERGE", merge, upserted, "mi"),
         Statement("upsert", upsert, upserted, "mi"),
-        Statement("blind upsert", blind_upsert, blindly_upserted),
+        Statement("blind upsert", blind_upsert, blindly_upserted, kinds=ICEBERG_KINDS),
         Statement("rewrite_data_files", rewrite_data_files, unchanged),
-        Statement("rewrite_position_delete_files", rewrite_position_delete_files, unchanged),
-        Statement("convert_equality_deletes", convert_equality_deletes, unchanged),
-        Statement("rewrite_manifests", rewrite_manifests, unchanged),
+        Statement(
+            "rewrite_position_delete_files",
+            rewrite_position_delete_files,
+            unchanged,
+            kinds=ICEBERG_KINDS,
+        ),
+        Statement(
+            "convert_equality_deletes", convert_equality_deletes, unchanged, kinds=ICEBERG_KINDS
+        ),
+        Statement("rewrite_manifests", rewrite_manifests, unchanged, kinds=ICEBERG_KINDS),
         Statement("ALTER TABLE", add_column, unchanged),
-        Statement("expire_snapshots", expire, unchanged),
+        Statement("expire_snapshots", expire, unchanged, kinds=ICEBERG_KINDS),
     )
 }

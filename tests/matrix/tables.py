@@ -1,4 +1,6 @@
-"""The table that every cell of the matrix starts from: made once per format version, then restored.
+"""The table that every cell of the matrix starts from: made once per kind, then restored.
+
+A kind is a format version of Iceberg, or Delta.
 
 Rows are (id, p, v, note), and `p` is the partition. Restoring a table puts back the files and the
 catalog's pointer, which takes milliseconds, so thousands of cells are cheap.
@@ -9,6 +11,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,8 +19,6 @@ import pyarrow as pa
 from tests.lakes import make_lake
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rowlake.lake import Lake
     from rowlake.table import Table
 
@@ -37,7 +38,12 @@ COLUMNS = pa.schema(
 # Names that landings give to columns.
 RENAMED = {"remark": "note"}
 FUTURE_MS = 2**42
-PROPERTIES = {"commit.retry.min-wait-ms": "1", "format-version": "2"}
+DELTA = "delta"
+ICEBERG_KINDS = ("v2", "v3")
+KINDS = (*ICEBERG_KINDS, DELTA)
+PROPERTIES = {"commit.retry.min-wait-ms": "1"}
+# Renamed columns need column mapping.
+DELTA_PROPERTIES = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}
 
 
 def old(key: int) -> Row:
@@ -65,13 +71,13 @@ class Scene:
     rows: list[tuple[Any, ...]]
 
     @classmethod
-    def made(cls, folder: Path, version: int, lake: Lake | None = None) -> Scene:
+    def made(cls, folder: Path, kind: str, lake: Lake | None = None) -> Scene:
         """Make the table, in a lake of its own or in one below the folder."""
         lake = lake or make_lake(folder / "lake")
         lake.create_namespace("shop")
-        _fill(lake, version)
+        _fill(lake, kind)
         home = folder / "lake"
-        (place,) = {path.parent.parent for path in home.rglob("*.metadata.json")}
+        place = Path(lake.table(NAME).location.removeprefix("file://"))
         shutil.copytree(place, folder / "backup")
         with sqlite3.connect(_database(home)) as database:
             rows = database.execute("SELECT * FROM iceberg_tables").fetchall()
@@ -83,8 +89,9 @@ class Scene:
         shutil.copytree(self.backup, self.folder)
         with sqlite3.connect(_database(self.backup.parent / "lake")) as database:
             database.execute("DELETE FROM iceberg_tables")
-            marks = ", ".join("?" * len(self.rows[0]))
-            database.executemany(f"INSERT INTO iceberg_tables VALUES ({marks})", self.rows)
+            for row in self.rows:  # none of Delta tables: their name stays that of the folder
+                marks = ", ".join("?" * len(row))
+                database.execute(f"INSERT INTO iceberg_tables VALUES ({marks})", row)
         return self.lake.table(NAME)
 
 
@@ -92,19 +99,29 @@ def _database(warehouse: Path) -> Path:
     return next(path for path in warehouse.glob("*.db"))
 
 
-def _fill(lake: Lake, version: int) -> None:
+def created(lake: Lake, kind: str) -> Table:
+    """Create the table, without rows."""
+    given: dict[str, Any] = {"properties": {**PROPERTIES, "format-version": kind.lstrip("v")}}
+    if kind == DELTA:
+        given = {"properties": {**PROPERTIES, **DELTA_PROPERTIES}, "format": DELTA}
+    return lake.create_table(NAME, COLUMNS, partition_by=["p"], **given)
+
+
+def _fill(lake: Lake, kind: str) -> None:
     """Make two partitions, with deletes of all kinds; version 3 has some of version 2 left."""
-    table = lake.create_table(NAME, COLUMNS, partition_by=["p"], properties=PROPERTIES)
+    table = created(lake, DELTA if kind == DELTA else "v2")
     table.append(rows_in([old(key) for key in range(20)], tuple(COLUMNS.names)))
     table.delete("id = 9", mode=MARK)
     table.delete("id = 8", mode=MARK)
-    if version == 3:
+    if kind == "v3":
         table.set_properties({"format-version": "3"})
     table.delete("id = 19", mode=MARK)
     new = rows_in([(18, 1, 180, "new")], tuple(COLUMNS.names))
-    table.upsert(new, ["id", "p"], deletes="equality")
+    blind = {"deletes": "equality"} if table.handle.can.equality_deletes else {}
+    table.upsert(new, ["id", "p"], **blind)
     table.append(rows_in([old(30)], tuple(COLUMNS.names)))
-    table.create_branch(BRANCH)
+    if kind != DELTA:
+        table.create_branch(BRANCH)
 
 
 def held(table: Table, branch: str = "main") -> list[Row]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.matrix import page, record
-from tests.matrix.cells import VERSIONS, all_cells, is_acceptable, verdict_of
-from tests.matrix.tables import Scene
+from tests.matrix.cells import all_cells, is_acceptable, verdict_of
+from tests.matrix.tables import KINDS, Scene
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,22 +25,22 @@ PART = int(os.environ.get("ROWLAKE_MATRIX_PART", TODAY)) % PARTS
 
 
 @pytest.fixture(scope="module")
-def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, Scene]]:
-    made = {one: Scene.made(fresh(tmp_path_factory, one), one) for one in VERSIONS}
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Scene]]:
+    made = {one: Scene.made(fresh(tmp_path_factory, one), one) for one in KINDS}
     yield made
     for scene in made.values():
         scene.lake.close()
 
 
-def fresh(factory: pytest.TempPathFactory, version: int) -> Path:
-    return factory.mktemp(f"v{version}")
+def fresh(factory: pytest.TempPathFactory, kind: str) -> Path:
+    return factory.mktemp(kind)
 
 
 def test_a_sample_of_cells_ends_as_recorded_with_the_rows_of_a_serial_order(scenes) -> None:
     recorded = record.load()
     sample = [cell for cell in all_cells() if record.part_of(cell, PARTS) == PART]
     assert sample
-    found = {cell: verdict_of(cell, scenes[cell.version]) for cell in sample}
+    found = {cell: verdict_of(cell, scenes[cell.kind]) for cell in sample}
     changed = [
         f"{cell}: {verdict}, not {recorded.get(cell)}"
         for cell, verdict in found.items()

@@ -36,7 +36,7 @@ LANDINGS = {
     "rollback": "written",
     "DROP TABLE + CREATE TABLE": "planned",
 }
-VARIANTS = [(2, "copy-on-write", "serializable"), (3, "auto", "snapshot")]
+VARIANTS = [("v2", "copy-on-write", "serializable"), ("v3", "auto", "snapshot")]
 
 
 def update(table: Table, key: int, how: How) -> Any:
@@ -62,25 +62,25 @@ RUNS = {"UPDATE": update, "MERGE": merge, "DELETE": delete}
 
 
 @pytest.fixture(scope="module")
-def scenes(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, Scene]]:
+def scenes(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Scene]]:
     made = {}
-    for version, _, _ in VARIANTS:
-        folder = tmp_path_factory.mktemp(f"v{version}")
+    for kind, _, _ in VARIANTS:
+        folder = tmp_path_factory.mktemp(kind)
         lake = rowlake.connect(str(folder / "lake"), spark=spark)
-        made[version] = Scene.made(folder, version, lake)
+        made[kind] = Scene.made(folder, kind, lake)
     yield made
     for scene in made.values():
         scene.lake.close()
 
 
 @pytest.mark.parametrize("statement", RUNS)
-@pytest.mark.parametrize("version", [version for version, _, _ in VARIANTS])
-def test_statements_that_spark_evaluates_end_as_recorded(scenes, statement, version) -> None:
+@pytest.mark.parametrize("kind", [kind for kind, _, _ in VARIANTS])
+def test_statements_that_spark_evaluates_end_as_recorded(scenes, statement, kind) -> None:
     recorded = record.load()
-    _, mode, isolation = next(one for one in VARIANTS if one[0] == version)
+    _, mode, isolation = next(one for one in VARIANTS if one[0] == kind)
     cells = [
-        Cell(statement, landing, phase, version, mode, isolation)
+        Cell(statement, landing, phase, kind, mode, isolation)
         for landing, phase in LANDINGS.items()
     ]
-    found = {cell: verdict_of(cell, scenes[version], RUNS[statement]) for cell in cells}
+    found = {cell: verdict_of(cell, scenes[kind], RUNS[statement]) for cell in cells}
     assert found == {cell: recorded[cell] for cell in cells}
