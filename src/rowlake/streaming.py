@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
     from rowlake.model.result import Result
     from rowlake.stream import sink, writer
+    from rowlake.stream.table_query import Metrics
     from rowlake.table import Table
     from rowlake.verbs.write import WriteOptions
 else:  # loaded at their first use
@@ -161,7 +162,7 @@ class Streaming:
                     "cannot open this lake again. Open it with rowlake.connect."
                 )
             made = sink.Sink(run, _Reopened(reopen, self.identifier), write, dict(options))
-            metrics: sink.Metrics = _Committed(self.for_write, chosen.branch, app_id)
+            metrics: Metrics = _Committed(self.for_write, chosen.branch, app_id)
         else:
             results = sink.BatchResults()
             here = _InSession(self.lake, self.identifier)

@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from rowlake import connect
+from rowlake.errors import InvalidStatementError
 from rowlake.model.app_batch import APP_ID, BATCH_ID
 from tests import stream_checks
 
@@ -162,6 +163,21 @@ def test_a_query_without_its_checkpoint_is_stopped(lake, feed):
     with pytest.raises(Exception, match="its checkpoint is new or older than the table"):
         query.awaitTermination(120)
     assert held(table) == {1: "new", 2: "new"}
+
+
+def test_a_batch_that_fails_ends_the_query_with_an_error_of_rowlake(lake, feed, capfd):
+    lake.sql(f"CREATE TABLE {NAME} ({FIELDS})")
+    table = lake.table(NAME)
+    feed.add((1, "new", 1, "u"))
+    frame = feed.frame.selectExpr("CAST(status AS BIGINT) AS id", "status", "at", "op")
+    query = table.stream_append(frame, **feed.once)
+    with pytest.raises(InvalidStatementError, match="CAST_INVALID_INPUT") as raised:
+        query.awaitTermination(120)
+    assert query.exception() is raised.value
+    told = capfd.readouterr().err
+    assert "Traceback" not in told
+    assert "\tat org.apache.spark" not in told
+    assert held(table) == {}
 
 
 @pytest.mark.parametrize("check", stream_checks.CHECKS, ids=lambda one: one.__name__)

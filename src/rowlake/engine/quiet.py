@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+
+from rowlake.errors import RowlakeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # PySpark logs every analysis error, with Java's stack, before it raises it.
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+# Who logs what `foreachBatch` raises, before Spark ends the query with it.
+_CALLBACK_LOGGERS = ("py4j.clientserver", "py4j.java_gateway")
 
 
 _silenced = threading.Event()
@@ -33,6 +38,26 @@ def _loggers() -> list[Any]:
 
         return [PySparkLogger.getLogger(name) for name in _LOGGERS]
     return []
+
+
+class _Shorten(logging.Filter):
+    """Says in one line what py4j tells of a batch that rowlake refused, Java's stack and all."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, RowlakeError):
+            record.msg, record.args = "A batch of a stream failed: %s", (error,)
+            record.exc_info = record.exc_text = None
+        return True
+
+
+_SHORTEN = _Shorten()
+
+
+def shorten_batch_failures() -> None:
+    """Have batches of streams that fail with an error of rowlake's logged in one line."""
+    for name in _CALLBACK_LOGGERS:
+        logging.getLogger(name).addFilter(_SHORTEN)
 
 
 @contextmanager

@@ -18,21 +18,23 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rowlake.errors import InvalidStatementError
+from rowlake.engine.quiet import shorten_batch_failures
+from rowlake.errors import InvalidStatementError, RowlakeError
 from rowlake.model.app_batch import AppBatch
+from rowlake.query.refusals import plain_error
+from rowlake.secrets import cause_without_secrets
+from rowlake.stream.table_query import as_table_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rowlake.model.handle import TableHandle
     from rowlake.model.result import Result
+    from rowlake.stream.table_query import Metrics
 
     # Writes the rows of a batch to a table, with the options that mark the batch.
     WriteBatch: TypeAlias = Callable[[Any, Any, dict[str, Any]], Result]
-    # Says what the batch of a number did to the table; None where that is not known.
-    Metrics: TypeAlias = Callable[[int], Mapping[str, Any] | None]
 
-METRICS = "rowlake"
 _MOST_RESULTS = 100
 
 
@@ -78,9 +80,24 @@ class Sink:
     def __call__(self, frame: Any, number: int) -> None:
         """Write one batch."""
         options = {**self.options, "app_batch": self.run.batch(int(number))}
-        result = self.write(self.open_table(frame), frame, options)
+        try:
+            result = self.write(self.open_table(frame), frame, options)
+        except RowlakeError as error:
+            self._ends_with(error)
+            raise
+        except Exception as error:
+            found = plain_error(error)
+            if found is None:
+                raise
+            self._ends_with(found)
+            raise found from cause_without_secrets(error)
         if self.results is not None:
             self.results.add(int(number), result)
+
+    def _ends_with(self, error: RowlakeError) -> None:
+        """Keep the error that ends the query, for those who wait for it."""
+        if self.results is not None:
+            self.results.failure = error
 
 
 class BatchResults:
@@ -88,6 +105,7 @@ class BatchResults:
 
     def __init__(self) -> None:
         self._held: deque[tuple[int, Result]] = deque(maxlen=_MOST_RESULTS)
+        self.failure: RowlakeError | None = None  # what ended the query
 
     def add(self, number: int, result: Result) -> None:
         """Take the result of a batch."""
@@ -129,29 +147,7 @@ def start(stream: Any, sink: Sink, how: Start, *, metrics: Metrics) -> Any:
         writer = writer.trigger(**how.trigger)
     if how.name is not None:
         writer = writer.queryName(how.name)
+    shorten_batch_failures()
     query = writer.start()
     query.results = sink.results
-    return _with_metrics(query, metrics)
-
-
-def _with_metrics(query: Any, metrics: Metrics) -> Any:
-    """Return the query; the progress that it tells has the metrics of its batches."""
-    kind: Any = type(query)
-
-    def told(progress: Any) -> Any:
-        known = None if progress is None else metrics(int(progress["batchId"]))
-        if known is not None:
-            progress["observedMetrics"] = {**progress["observedMetrics"], METRICS: dict(known)}
-        return progress
-
-    class TableQuery(kind):  # type: ignore[misc]
-        @property
-        def lastProgress(self) -> Any:
-            return told(super().lastProgress)
-
-        @property
-        def recentProgress(self) -> Any:
-            return [told(one) for one in super().recentProgress]
-
-    query.__class__ = TableQuery
-    return query
+    return as_table_query(query, metrics)

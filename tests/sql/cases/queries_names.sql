@@ -53,14 +53,3 @@ SELECT a.id, b.id AS same FROM plainly_named AS a JOIN default.plainly_named AS 
 -- table: two
 USE nowhere;
 -- error: TableNotFoundError
-
--- case: WHERE at the end of a query is a name
--- table: two
-SELECT id FROM db.t WHERE;
--- result:
---   id
---   1
---   2
---   3
---   4
---   5
