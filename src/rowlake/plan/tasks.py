@@ -93,9 +93,7 @@ def whole_files(plan: FilePlan, spec_id: int) -> list[FileTask]:
     return list(_FileTasks(plan, [pieces]).of(rows))
 
 
-def task_count(
-    weight: float, split_bytes: int, slots: int, least_bytes: int | None = None
-) -> int:
+def task_count(weight: float, split_bytes: int, slots: int, least_bytes: int | None = None) -> int:
     """Return how many tasks some work is worth.
 
     Little work goes to as many slots as have something to do; more of it to about
