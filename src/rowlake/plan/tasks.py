@@ -61,7 +61,7 @@ def scan_tasks(
     *,
     slots: int,
     by_partition: bool = False,
-    least_bytes: int = LEAST_TASK_BYTES,
+    least_bytes: int | None = None,
 ) -> list[ScanTask]:
     """Return the tasks of a plan, heaviest first, for an engine that runs `slots` at a time.
 
@@ -93,16 +93,14 @@ def whole_files(plan: FilePlan, spec_id: int) -> list[FileTask]:
     return list(_FileTasks(plan, [pieces]).of(rows))
 
 
-def task_count(
-    weight: float, split_bytes: int, slots: int, least_bytes: int = LEAST_TASK_BYTES
-) -> int:
+def task_count(weight: float, split_bytes: int, slots: int, least_bytes: int | None = None) -> int:
     """Return how many tasks some work is worth.
 
     Little work goes to as many slots as have something to do; more of it to about
     `TASKS_PER_SLOT` tasks per slot, so that a slow one does not hold up all.
     """
     if weight <= slots * split_bytes:
-        return max(1, min(slots, int(weight // least_bytes)))
+        return max(1, min(slots, int(weight // (least_bytes or LEAST_TASK_BYTES))))
     # As many for each slot, or some are idle while the last ones run.
     per_slot = min(TASKS_PER_SLOT, int(-(-weight // (split_bytes * slots))))
     return slots * per_slot

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rowlake.model.values import encode_partitions
-from rowlake.plan.tasks import MEGABYTE, SPLIT_BYTES, pack, scan_tasks, task_count
+from rowlake.plan.tasks import OPEN_FILE_BYTES, SPLIT_BYTES, pack, scan_tasks, task_count
 from rowlake.rowlevel.staged import WHOLE, part_of_location, part_of_partition, pieces_of
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from rowlake.rowlevel.task import ChangeTask
     from rowlake.write.position_deletes import Partition
 
-# A task that changes rows reads the keys of all its files and other columns of few: a slot takes
-# twice the bytes of a scan before it gets a second task. Opening a small file costs about what
-# reading the keys of a megabyte does.
-_SPLIT_BYTES = 256 * MEGABYTE
-_OPEN_FILE_BYTES = MEGABYTE
 # A group of files heavier than this many fair shares is split among tasks.
 _SKEW = 1.5
 # Groups of files that share no part give as many new files in several tasks as in one, so little
@@ -75,7 +70,7 @@ class Placed:
     @property
     def weight(self) -> float:
         """What it costs to read, about, in bytes."""
-        return float(max(self.file.bytes_to_read, _OPEN_FILE_BYTES))
+        return float(max(self.file.bytes_to_read, OPEN_FILE_BYTES))
 
 
 def placed_files(plan: FilePlan, layout: TaskLayout, template: ChangeTask) -> list[Placed]:
@@ -150,7 +145,7 @@ def _bins(placed: list[Placed], slots: int) -> list[list[Placed]]:
     for one in placed:
         groups[one.parts].append(one)
     total = sum(one.weight for one in placed)
-    count = task_count(total, _SPLIT_BYTES, slots)
+    count = task_count(total, SPLIT_BYTES, slots)
     if count == 1:
         held = sum(one.file.bytes_to_read for one in placed)
         count = max(1, min(slots, len(groups), held // _LEAST_APART_BYTES))
