@@ -11,7 +11,7 @@ help:
 	@echo "setup   create $(VENV) with everything for development (and Java, if none is installed)"
 	@echo "demo    run a short tour on an embedded lake"
 	@echo "test    run all tests"
-	@echo "test-integrations  run the tests of the page in Chromium and of Kafka with Debezium"
+	@echo "test-integrations  run the tests of the page in Chromium, in an environment of their own"
 	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--format delta --seed 7\" (see tools/fuzz.py)"
 	@echo "streams-long  replay 2,500 histories, 1,000 orders of events, kill streams 100 times, follow 100,000 changes"
 	@echo "hostile mutate table files 1,000 times and read them; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
@@ -40,7 +40,6 @@ test: $(STAMP)
 
 test-integrations: $(STAMP)
 	@$(BIN)/python tools/browser_tests.py $(ARGS)
-	@$(BIN)/python tools/kafka_tests.py
 
 fuzz: $(STAMP)
 	@$(BIN)/python tools/fuzz.py $(ARGS)
