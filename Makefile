@@ -11,7 +11,7 @@ help:
 	@echo "setup   create $(VENV) with everything for development (and Java, if none is installed)"
 	@echo "demo    run a short tour on an embedded lake"
 	@echo "test    run all tests"
-	@echo "test-integrations  run what needs environments of its own: the page in Chromium, notebooks, dbt, the docs' site, Kafka"
+	@echo "test-integrations  run what needs environments of its own: the page in Chromium, notebooks, dbt, the docs' site"
 	@echo "fuzz    run 10,000 random histories of row-level changes; ARGS=\"--format delta --seed 7\" (see tools/fuzz.py)"
 	@echo "streams-long  replay 2,500 histories, 1,000 orders of events, kill streams 100 times, follow 100,000 changes"
 	@echo "hostile mutate table files 1,000 times and read them; ARGS=\"--cases 1000 --seed 7\" (see tools/hostile.py)"
@@ -43,7 +43,6 @@ test-integrations: $(STAMP)
 	@$(BIN)/python tools/notebook_tests.py
 	@$(BIN)/python tools/dbt_tests.py
 	@$(BIN)/python tools/docs_site.py
-	@$(BIN)/python tools/kafka_tests.py
 
 fuzz: $(STAMP)
 	@$(BIN)/python tools/fuzz.py $(ARGS)
