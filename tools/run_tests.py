@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = (
     ("unit",),
     ("interop",),
-    ("spark/test_other_sessions.py", "spark/test_standalone_cluster.py"),
+    ("spark/test_other_sessions.py",),
     ("spark",),
     ("faults",),
     ("unit/rowlevel", "unit/stream"),
@@ -74,7 +74,6 @@ SHORTENED = (
     ("ROWLAKE_ROW_LEVEL_HISTORIES", "random histories", "make fuzz"),
     ("ROWLAKE_KILLS", "a quarter of the killed writers, at three steps", "ROWLAKE_KILLS=all"),
     ("ROWLAKE_FAULTS", "a quarter of the row-level faults", "ROWLAKE_FAULTS=all"),
-    ("ROWLAKE_CLUSTER", "checks on a standalone cluster", "ROWLAKE_CLUSTER=all"),
     ("ROWLAKE_BROWSER", "the page in a browser", "make test-integrations"),
 )
 NOTHING_RAN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
