@@ -19,7 +19,7 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 JVM = "Using incubator modules"  # what Java says as it starts
 SHOWN = {
     "quick_start": ["tableName", "rows updated", "History of shop.sales", "small files"],
-    "merge": ["├─", "num_inserted_rows", "rows unchanged", "2 source rows match one"],
+    "merge": ["├─", "num_inserted_rows", "rows inserted", "2 source rows match one"],
     "change_streams": ["update_postimage", "skipped"],
 }
 
