@@ -7,6 +7,7 @@ left out; overwrites, column mapping and writers that meet are in.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from rowlake.delta.handle import DeltaHandle
-    from tests.histories.operations import Operation
+    from tests.histories.operations import Expected, Operation
     from tests.histories.values import Column, Row
 
 VECTORS, MAPPING = "delta.enableDeletionVectors", "delta.columnMapping.mode"
@@ -115,13 +116,33 @@ class DeltaHistory(History):
             lands = self._lands(overtaken, may_conflict=True)
         self._files.others_write = False
         done = [one for one, is_done in ((other, any(landed)), (overtaken, lands)) if is_done]
-        orders = [rows for rows in (_after(before, done), _after(before, done[::-1])) if rows]
+        orders = [self._after(before, order) for order in (done, done[::-1])]
+        orders = [rows for rows in orders if rows]
         got = read_tuples(self.table.arrow())
         fitting = [rows for (rows,) in orders if as_tuples(rows, self.columns) == got]
         wanted = "\nor\n  ".join(str(as_tuples(rows, self.columns)) for (rows,) in orders)
         assert fitting, f"two writers left\n  {got}\nnot\n  {wanted}"
         self.rows["main"] = fitting[0]
         self._seen(fitting[0])
+
+    def _after(self, rows: list[Row], operations: Sequence[Operation]) -> list[list[Row]]:
+        """Return the one list of rows after some operations; none where one must be refused."""
+        for operation in operations:
+            found = self._expected(operation, rows).rows
+            if found is None:
+                return []
+            rows = found
+        return [rows]
+
+    def _expected(self, operation: Operation, rows: list[Row]) -> Expected:
+        """Empty text in a partition column is null (protocol, "Partition Value Serialization")."""
+        found = expected(operation, rows)
+        keys = [column.key for column in self._layout]
+        if found.rows is None:
+            return found
+        blank = [{key: None for key in keys if row.get(key) == ""} for row in found.rows]
+        stored = [row | gone for row, gone in zip(found.rows, blank, strict=True)]
+        return replace(found, rows=stored)
 
     def _lands(self, operation: Operation, *, may_conflict: bool = False) -> bool:
         """Run an operation; return whether it was neither refused nor overtaken."""
@@ -199,16 +220,6 @@ class DeltaHistory(History):
         self.table = self._lake.table(self._name)
         self._files.table = self.table
         self._check_rows("main")
-
-
-def _after(rows: list[Row], operations: Sequence[Operation]) -> list[list[Row]]:
-    """Return the one list of rows after some operations; none where one must be refused."""
-    for operation in operations:
-        found = expected(operation, rows).rows
-        if found is None:
-            return []
-        rows = found
-    return [rows]
 
 
 class DeltaFiles:

@@ -187,6 +187,10 @@ class History:
     def _some_branch(self, random: Random) -> str:
         return random.choice(sorted(self.rows)) if random.random() < 0.4 else "main"
 
+    def _expected(self, operation: Operation, rows: list[Row]) -> Expected:
+        """Return what an operation should do to the rows."""
+        return expected(operation, rows)
+
     def _operate(self, random: Random, on: str | None = None) -> None:
         kinds = [kind for kind in self.kinds if self._blind or not kind.startswith("blind")]
         branch = on or self._some_branch(random)
@@ -195,7 +199,7 @@ class History:
         operation = self._drawn(random, kind, options)
         self.log.append(str(operation))
         self.operations += 1
-        should = expected(operation, self.rows[branch])
+        should = self._expected(operation, self.rows[branch])
         before = self._ids.get(branch)
         head = self._head(branch)
         try:

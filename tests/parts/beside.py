@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 COUNT = 10
 BLOCK, NEW = 100_000, 10_000
 PAUSE_SECONDS = 0.2
+MOST_SECONDS = 120
+COMPACTED = "compacted"
 LAYOUT = [f"truncate({BLOCK}, id)"]
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("v", pa.string())])
 
@@ -93,9 +95,18 @@ def work(number: int, start: Barrier, warehouse: str, table: Any, folder: str) -
             return _compacted(opened, folder)
         start.wait()
         try:
-            return sum(WRITERS[number](opened, key) for key in keys_of(number))
+            return sum(_write(number, opened, key, folder) for key in keys_of(number))
         finally:
             Path(folder, str(number)).touch()
+
+
+def _write(number: int, table: Table, key: int, folder: str) -> int:
+    """Write one key; the last one only when a compaction has landed since the writers began."""
+    deadline = time.monotonic() + MOST_SECONDS
+    while key == keys_of(number)[-1] and not Path(folder, COMPACTED).exists():
+        assert time.monotonic() < deadline, "no compaction lands beside the writers"
+        time.sleep(PAUSE_SECONDS / 10)
+    return WRITERS[number](table, key)
 
 
 def _compacted(table: Table, folder: str) -> int:
@@ -104,9 +115,11 @@ def _compacted(table: Table, folder: str) -> int:
     from tests.parts.compacting import ALL, compact
 
     landed = 0
-    while len(list(Path(folder).iterdir())) < len(WRITERS):
+    while len(list(Path(folder).glob("[0-9]*"))) < len(WRITERS):
         with suppress(CommitConflictError):
             landed += bool(table.rewrite_data_files(options=ALL).snapshot_ids)
+        if landed:
+            Path(folder, COMPACTED).touch()
         time.sleep(PAUSE_SECONDS)
     compact(table)
     return landed
