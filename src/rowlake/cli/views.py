@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowlake.cli.json_rows import Rows
+from rowlake.model.overview import overview_of
 from rowlake.model.provenance import Provenance, provenance_of
 from rowlake.model.report import Report
 from rowlake.secrets import redacted, without_passwords
 from rowlake.storage.locations import is_remote
-from rowlake.verbs.overview import overview_of
 
 if TYPE_CHECKING:
     from rowlake.lake import Lake

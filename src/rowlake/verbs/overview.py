@@ -1,15 +1,14 @@
-"""A table at a glance (format, rows, files, last change); how notebooks show tables and lakes."""
+"""How notebooks show tables and lakes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowlake.catalog import formats
 from rowlake.errors import RowlakeError
 from rowlake.model import markup
 from rowlake.model.health import count_text
-from rowlake.model.provenance import provenance_of
+from rowlake.model.overview import overview_of
 from rowlake.model.snapshot_list import when
 from rowlake.model.table_schema import table_schema, table_spec
 from rowlake.secrets import without_passwords
@@ -20,32 +19,6 @@ if TYPE_CHECKING:
     from rowlake.model.handle import TableHandle
 
 SHOWN_TABLES = 50
-
-
-@dataclass(frozen=True)
-class Overview:
-    """What the metadata of a table says; counts that nobody wrote down are None."""
-
-    format: str
-    format_version: int
-    rows: int | None
-    files: int | None
-    last_updated_ms: int
-
-
-def overview_of(handle: TableHandle) -> Overview:
-    """Return a table at a glance, from metadata that is loaded already."""
-    number = handle.current_snapshot_id
-    made = None if number is None else provenance_of(handle.snapshots).get(number)
-    current = None if number is None else handle.snapshot(number)
-    files = current.summary.get("total-data-files") if current else 0
-    return Overview(
-        handle.format.name,
-        handle.format_version,
-        made.total_rows if made else (None if current else 0),
-        None if files is None else int(files),
-        handle.last_updated_ms,
-    )
 
 
 def table_html(handle: TableHandle) -> str:

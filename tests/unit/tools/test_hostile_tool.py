@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tools import hostile
 
 from tests.hostile.mutation import Mutation
-from tests.hostile.runner import Case, Finding, Outcome, case_of, every_meaning
+from tests.hostile.runner import Case, Finding, Outcome, every_meaning
 from tests.hostile.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -19,17 +19,29 @@ if TYPE_CHECKING:
 
 
 def arguments(**given: object) -> argparse.Namespace:
-    return argparse.Namespace(**{"first": 0, "cases": 60, "every": False, "only": "", **given})
+    usual = {"first": 0, "cases": 60, "every": False, "only": "", "format": "iceberg"}
+    return argparse.Namespace(**{**usual, **given})
+
+
+def numbers(**given: object) -> list[int]:
+    return [case.number for case in hostile.cases(arguments(**given), "x")]
 
 
 def test_cases_are_chosen_by_number_kind_and_name() -> None:
-    assert hostile.numbers(arguments(first=5, cases=3), "x") == [5, 6, 7]
-    meanings = hostile.numbers(arguments(every=True, cases=every_meaning("x")), "x")
-    names = {case_of("x", number).mutation.name for number in meanings}
-    assert len(names) == len(meanings) == every_meaning("x")
-    chosen = hostile.numbers(arguments(only="version hint"), "x")
+    assert numbers(first=5, cases=3) == [5, 6, 7]
+    meanings = hostile.cases(arguments(every=True), "x")
+    assert len({case.mutation.name for case in meanings}) == len(meanings)
+    assert len(meanings) == every_meaning("x", "iceberg")
+    chosen = hostile.cases(arguments(only="version hint"), "x")
     assert chosen
-    assert all("version hint" in case_of("x", number).name for number in chosen)
+    assert all("version hint" in case.name for case in chosen)
+
+
+def test_formats_take_turns() -> None:
+    found = [
+        (case.format, case.number) for case in hostile.cases(arguments(format="", cases=4), "x")
+    ]
+    assert found == [("iceberg", 0), ("delta", 0), ("iceberg", 1), ("delta", 1)]
 
 
 def test_findings_are_counted_by_their_place() -> None:
@@ -42,7 +54,7 @@ def test_findings_are_counted_by_their_place() -> None:
             outcome.findings.append(Finding("foreign", "read", "KeyError: 5", trace))
         tally.add(outcome)
         tally.findings.update(found.place for found in outcome.findings)
-    assert (tally.cases, tally.failed, tally.operations["done"]) == (2, [4], 4)
+    assert (tally.cases, tally.failed, tally.operations["done"]) == (2, ["iceberg 4"], 4)
     assert tally.places().split(maxsplit=1) == ["1", "foreign KeyError at scan/open.py:44"]
 
 
