@@ -149,6 +149,8 @@ _NEVER_READ = (
 )
 
 _CHECKED = ("vectors", "delta vectors", "checksum")
+# The samples' logs are whole without it, so that the table is read without a damaged one.
+SPARED = "checkpoint"
 _SWAPPED = ("data", "equality deletes", "delta data", "sidecar")
 
 
@@ -172,7 +174,7 @@ def _after_loss(kind: str) -> Verdict:
         return Verdict.SAME
     if kind == "commit":
         return Verdict.ANY  # it may end with a line
-    return Verdict.SAME_OR_ERROR if kind in _CHECKED else Verdict.REFUSED
+    return Verdict.SAME_OR_ERROR if kind in (*_CHECKED, SPARED) else Verdict.REFUSED
 
 
 def _after_swap(kind: str, name: str) -> Verdict:
@@ -184,4 +186,4 @@ def _after_swap(kind: str, name: str) -> Verdict:
         return Verdict.ANY  # no actions, or those of another version
     if name == "another file" and kind in _SWAPPED:
         return Verdict.ANY  # it may have columns of these ids, or no files at all
-    return Verdict.REFUSED
+    return Verdict.SAME_OR_ERROR if kind == SPARED else Verdict.REFUSED

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.hostile.byte_mutations import SPARED
 from tests.hostile.delta_commit_meanings import PLACES
 from tests.hostile.delta_commits import (
     ANY,
@@ -157,21 +158,32 @@ def _of(kind: str, suits: Callable[[AnyLayout], bool]) -> list[Mutation]:
     more = {"suits": suits, "filters_lie": True, "history_lies": True}
     return [
         *(
-            Mutation(f"{kind}: {name}", kind, verdict, partial(_rewrite, kind, edit), **more)
+            Mutation(
+                f"{kind}: {name}",
+                kind,
+                _spared(kind, verdict),
+                partial(_rewrite, kind, edit),
+                **more,
+            )
             for name, (edit, verdict) in OF_ADDS.items()
         ),
         *(
             Mutation(
                 f"{kind}: a path is {name}",
                 kind,
-                _of_path(name),
+                _spared(kind, _of_path(name)),
                 partial(_located, kind, name),
                 **more,
             )
             for name in PLACES
         ),
-        Mutation(f"{kind}: a bomb", kind, REFUSED, partial(_bomb, kind), **more),
+        Mutation(f"{kind}: a bomb", kind, _spared(kind, REFUSED), partial(_bomb, kind), **more),
     ]
+
+
+def _spared(kind: str, verdict: Verdict) -> Verdict:
+    """Return what may come of a damaged file: a checkpoint can be spared where the log is whole."""
+    return EITHER if kind == SPARED and verdict is REFUSED else verdict
 
 
 def _of_path(name: str) -> Verdict:
@@ -211,7 +223,8 @@ def _top(
     name: str, verdict: Verdict, edit: Callable[[pa.Table], pa.Table], **more: Any
 ) -> Mutation:
     apply = partial(_rewrite, "checkpoint", edit)
-    return Mutation(f"checkpoint: {name}", "checkpoint", verdict, apply, history_lies=True, **more)
+    told = _spared(SPARED, verdict)
+    return Mutation(f"checkpoint: {name}", SPARED, told, apply, history_lies=True, **more)
 
 
 SIDECARS = ("", ".", "..", "../00.json", "/dev/zero", "a\0b", "%2e%2e/x", "x" * 5000, "x", None)

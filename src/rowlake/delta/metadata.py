@@ -53,15 +53,10 @@ def metadata_of(action: Mapping[str, Any], location: str) -> Metadata:
     """Return the definition of an action; `location` is the file that has it."""
     try:
         provider = (action.get("format") or {}).get("provider", "parquet")
-        text = action["schemaString"]
-        if len(text) > MOST_SCHEMA_CHARACTERS:
-            raise ValueError(f"its schema has {len(text):,} characters")
-        schema = json.loads(text)
-        _validate_shape(schema)
         configuration = action.get("configuration") or {}
         found = Metadata(
             table_id=str(action["id"]),
-            schema=schema,
+            schema=_schema_in(action["schemaString"], location),
             partition_columns=tuple(map(str, action.get("partitionColumns") or ())),
             configuration={str(key): str(value) for key, value in configuration.items()},
             name=_text(action.get("name")),
@@ -76,17 +71,29 @@ def metadata_of(action: Mapping[str, Any], location: str) -> Metadata:
     return found
 
 
+def _schema_in(text: str, location: str) -> dict[str, Any]:
+    try:
+        if len(text) > MOST_SCHEMA_CHARACTERS:
+            raise ValueError(f"it has {len(text):,} characters")
+        schema: dict[str, Any] = json.loads(text)
+        _validate_shape(schema)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        cause = f"its schema is damaged ({type(error).__name__}: {error})"
+        raise CorruptTableError(location, cause) from error
+    return schema
+
+
 def _validate_shape(schema: Any) -> None:
     """Refuse a schema that is none, however its types are nested; types are not looked up."""
     if not isinstance(schema, dict) or schema.get("type") != "struct":
-        raise TypeError("its schema is no struct")
+        raise TypeError("it is no struct")
     pending: list[Any] = [schema]
     while pending:
         kind = pending.pop()
         if isinstance(kind, str):
             continue
         if not isinstance(kind, dict):
-            raise TypeError(f"its schema has the type {kind!r:.40}")
+            raise TypeError(f"it has the type {kind!r:.40}")
         if kind["type"] == "struct":
             pending += _types_in(kind["fields"])
         pending += [kind[key] for key in _INNER if key in kind]
@@ -95,12 +102,12 @@ def _validate_shape(schema: Any) -> None:
 def _types_in(fields: Any) -> list[Any]:
     """Return the types of the fields of a struct."""
     if not isinstance(fields, list):
-        raise TypeError(f"its schema has the fields {fields!r:.40}")
+        raise TypeError(f"it has the fields {fields!r:.40}")
     names = [field["name"] for field in fields]
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise ValueError("its schema has columns without a name, or of one name")
+        raise ValueError("it has columns without a name, or of one name")
     if not all(isinstance(field.get("metadata") or {}, dict) for field in fields):
-        raise TypeError("its schema has columns whose metadata is no object")
+        raise TypeError("it has columns whose metadata is no object")
     return [field["type"] for field in fields]
 
 

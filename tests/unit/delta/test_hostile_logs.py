@@ -55,7 +55,7 @@ def test_a_schema_that_is_none_is_refused_when_the_table_is_loaded(lake, made, s
     action = metadata()
     action["metaData"]["schemaString"] = json.dumps(schema)
     made.create(action)
-    with pytest.raises(CorruptTableError, match="metaData action is damaged"):
+    with pytest.raises(CorruptTableError, match="schema is damaged"):
         lake.table(made.name)
 
 

@@ -213,6 +213,7 @@ def test_a_damaged_commit_is_named(lake, made, text):
 def test_a_damaged_checkpoint_is_named(lake, made):
     path = made.log / f"{0:020d}.checkpoint.parquet"
     path.write_bytes(b"PAR1 no")
+    (made.log / f"{0:020d}.json").unlink()
     with pytest.raises(CorruptTableError) as failure:
         lake.table(made.name)
     assert failure.value.location == str(path)
