@@ -52,9 +52,19 @@ def environment() -> Path:
         folder = sysconfig.get_path("purelib")
         beside.write_text(f"import site; site.addsitedir({folder!r})\n")
         if not has_chromium():
-            subprocess.run([python, "-m", "playwright", "install", "chromium"], check=True)
+            install_chromium(python)
         ready.touch()
     return python
+
+
+def install_chromium(python: Path) -> None:
+    """Install Debian's package where that is allowed, else the build that Playwright downloads."""
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        subprocess.run(["apt-get", "update", "-q"], check=False)
+        packages = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium"]
+        subprocess.run(packages, check=False)
+    if not has_chromium():
+        subprocess.run([python, "-m", "playwright", "install", "chromium"], check=True)
 
 
 def has_chromium() -> bool:
